@@ -1,0 +1,3 @@
+//! The window: what is looked at, commands, keys, layout, theme.
+
+pub mod command;

@@ -1,0 +1,246 @@
+//! Memory layers: what every layer is to the rest of the program, and the one list of them.
+//!
+//! A layer is a folder here: `mod.rs` (the mathematics as documentation, parameters, limits, its [`LayerKind`]), `cpu.rs`
+//! (generic over float32 and float64), `gpu.rs` (its kernels are in `shaders/<layer>/`), `trace.rs` (its channels). It
+//! becomes part of the program by one line in [`KINDS`].
+//!
+//! A layer runs over its stream in chunks. It writes trace blocks, and its whole state can be taken out and put back at
+//! any chunk boundary: a restored run equals an uninterrupted one, bit for bit.
+
+pub mod real;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ndarray::{Array3, ArrayD};
+use thiserror::Error;
+
+use crate::gpu::{GpuError, GpuStream};
+use crate::param::{ParamError, ParamSpec, Resolved};
+use crate::stream::Stream;
+use crate::trace::{ChannelSpec, LaneTrace, TraceBlock, Values};
+
+/// Every layer there is, in the order in which menus show them. Adding a layer is one line here.
+pub static KINDS: &[&dyn LayerKind] = &[];
+
+/// The layer with this name (`ovq`), if there is one.
+#[must_use]
+pub fn kind(name: &str) -> Option<&'static dyn LayerKind> {
+    KINDS.iter().copied().find(|k| k.name() == name)
+}
+
+/// Named arrays that a layer needs besides its stream and parameters: `projection` [m, dk] of FAVOR+, `weights_q` and
+/// `weights_k` [heads or 1, dk, d] of Hedgehog.
+pub type Arrays = BTreeMap<String, ArrayD<f32>>;
+
+/// All that a layer is built from. Parameters have been checked with [`LayerKind::check`].
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The stream as this lane sees it (normalised, where the layer wants unit vectors).
+    pub stream: Arc<Stream>,
+    /// Checked parameters.
+    pub params: Resolved,
+    /// Arrays, if any.
+    pub arrays: Arc<Arrays>,
+    /// Writes a step: the layer's own chunk, or the run's step where the layer has none of its own.
+    pub chunk: usize,
+}
+
+impl Setup {
+    /// The logit scale: the parameter `beta`, or the stream's where that is `auto`.
+    #[must_use]
+    pub fn beta(&self) -> f64 {
+        self.params.auto_float("beta").unwrap_or_else(|| f64::from(self.stream.beta()))
+    }
+}
+
+/// What a layer costs, per key/value head (state, writes) and per query head (reads), at the end of the stream.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Numbers held, as in LAYERS.md, "Numbers that must hold".
+    pub state_numbers: u64,
+    /// Multiply-adds to write one token.
+    pub write_madds: u64,
+    /// Multiply-adds to answer one read.
+    pub read_madds: u64,
+}
+
+/// An array that belongs to the trace but is made from channels: `entered` and `left` from events, say. One head's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derived {
+    /// The reference's name.
+    pub name: &'static str,
+    /// What it holds, in a sentence.
+    pub meaning: &'static str,
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Its numbers, row-major.
+    pub values: Values,
+}
+
+/// Single or double precision on the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precision {
+    /// float32: what the explorer runs, and what the GPU is held against.
+    Single,
+    /// float64: held against the golden files to 1e-9.
+    Double,
+}
+
+/// A kind of layer: its description, its checks, and how to build one. Stateless.
+pub trait LayerKind: Send + Sync {
+    /// The name in session files and on the command line.
+    fn name(&self) -> &'static str;
+    /// The name on screen.
+    fn title(&self) -> &'static str;
+    /// A paragraph: what it keeps, what it forgets, and its paper.
+    fn about(&self) -> &'static str;
+    /// Its parameters.
+    fn params(&self) -> &'static [ParamSpec];
+    /// True if it expects keys and queries of length 1 (a capture's are normalised for it).
+    fn wants_unit_vectors(&self) -> bool {
+        false
+    }
+    /// The chunk it asks for, where chunks are part of its mathematics.
+    fn chunk(&self, params: &Resolved) -> Option<usize>;
+    /// Checks parameters against each other, the stream and the arrays.
+    ///
+    /// # Errors
+    /// What cannot be, naming parameter, value and limit.
+    fn check(&self, setup: &Setup) -> Result<(), ParamError>;
+    /// The channels it writes, in the order in which pieces number them.
+    fn channels(&self, setup: &Setup) -> Vec<ChannelSpec>;
+    /// What it costs.
+    fn cost(&self, setup: &Setup) -> Cost;
+    /// Arrays of the reference that are made from this layer's channels, for one key/value head of a finished trace.
+    fn derived(&self, _setup: &Setup, _trace: &LaneTrace, _kv_head: usize) -> Vec<Derived> {
+        Vec::new()
+    }
+    /// Builds one on the CPU, at the start of its stream.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError>;
+    /// Builds one on the GPU, at the start of its stream. `stream` is `setup.stream`, uploaded.
+    ///
+    /// # Errors
+    /// If the device's limits do not allow it, or the device is lost.
+    fn gpu(&self, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError>;
+}
+
+impl std::fmt::Debug for dyn LayerKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LayerKind({})", self.name())
+    }
+}
+
+/// What a run over some chunks is to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// Outputs of the reads and every channel.
+    All,
+    /// Nothing: only the state moves on. For the replay from a keyframe.
+    StateOnly,
+}
+
+/// A running layer: a stream, a position in it, and a state. All heads advance together.
+pub trait Layer: Send {
+    /// Chunks done, and so the position in the stream.
+    fn position(&self) -> usize;
+
+    /// Runs the next `chunks` chunks (no further than the stream's end) and appends what they wrote to `out`.
+    ///
+    /// Several chunks in one call give the same bits as one at a time.
+    ///
+    /// # Errors
+    /// If the device is lost; the state is then not to be used any more.
+    fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError>;
+
+    /// The whole state at this position, as named arrays that panels and exporters read too.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    fn snapshot(&mut self) -> Result<Snapshot, LayerError>;
+
+    /// Puts a state back that this same setup and implementation gave out.
+    ///
+    /// # Errors
+    /// If the arrays do not fit this layer, or the device is lost.
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), LayerError>;
+}
+
+/// One array of a state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateArray {
+    /// The reference's name: `dict_k`, `counts`, `state`, `normaliser`, `cached`, ..
+    pub name: &'static str,
+    /// The shape, heads first: `[heads, ..]`. Only what is in use (n rows, not N) where that is the same for all heads.
+    pub shape: Vec<usize>,
+    /// The numbers, row-major.
+    pub values: Values,
+}
+
+/// A layer's whole state at a chunk boundary.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    /// Chunks done.
+    pub position: usize,
+    /// The arrays.
+    pub arrays: Vec<StateArray>,
+}
+
+impl Snapshot {
+    /// An array by its name.
+    #[must_use]
+    pub fn array(&self, name: &str) -> Option<&StateArray> {
+        self.arrays.iter().find(|a| a.name == name)
+    }
+
+    /// Bytes of numbers held.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.arrays.iter().map(|a| a.values.bytes()).sum()
+    }
+}
+
+/// Why a layer cannot be built or go on.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum LayerError {
+    /// A parameter.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// The device.
+    #[error(transparent)]
+    Gpu(#[from] GpuError),
+    /// An array that the layer needs is missing or has the wrong shape.
+    #[error("{layer} needs the array `{name}` of shape {expected}, {found}")]
+    Array { layer: &'static str, name: &'static str, expected: String, found: String },
+    /// A snapshot of another layer.
+    #[error("this state cannot be restored here: {0}")]
+    Restore(String),
+}
+
+/// `[heads or 1, rows, columns]` from the named arrays, or `None` where it is absent.
+///
+/// # Errors
+/// If it is there with another shape.
+pub fn named_array(
+    arrays: &Arrays,
+    layer: &'static str,
+    name: &'static str,
+    heads: usize,
+    rows: usize,
+    columns: Option<usize>,
+) -> Result<Option<Array3<f32>>, LayerError> {
+    let Some(array) = arrays.get(name) else { return Ok(None) };
+    let expected = format!("[{heads} or 1, {rows}, {}]", columns.map_or_else(|| "any".to_owned(), |c| c.to_string()));
+    let wrong = || LayerError::Array { layer, name, expected: expected.clone(), found: format!("but found {:?}", array.shape()) };
+    let mut array = array.clone();
+    if array.ndim() == 2 {
+        array = array.insert_axis(ndarray::Axis(0));
+    }
+    let array = array.into_dimensionality::<ndarray::Ix3>().map_err(|_| wrong())?;
+    let (h, r, c) = array.dim();
+    if (h == 1 || h == heads) && r == rows && columns.is_none_or(|x| x == c) { Ok(Some(array)) } else { Err(wrong()) }
+}

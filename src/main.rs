@@ -1,0 +1,3 @@
+//! The program `mnemoscope`: the command line starts here; with no subcommand the window opens.
+
+fn main() {}

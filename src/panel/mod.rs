@@ -1,0 +1,79 @@
+//! Panels: each draws one view of the run, knows no other panel, and changes nothing itself.
+//!
+//! A panel is one file here and one line in [`PANELS`]. It reads [`Look`] and pushes [`Command`]s. It never names a layer's
+//! `cpu` or `gpu` module: it reads channels by name.
+
+use std::sync::Arc;
+
+use crate::app::command::Command;
+use crate::session::plan::{Plan, PlanLane};
+use crate::trace::LaneTrace;
+
+/// Every panel there is, in the order of the View menu. Adding one is one line here.
+pub static PANELS: &[PanelEntry] = &[];
+
+/// A line of the list of panels.
+#[derive(Debug, Clone, Copy)]
+pub struct PanelEntry {
+    /// The name in layouts and on the command line (`assignments`).
+    pub name: &'static str,
+    /// The name on its tab.
+    pub title: &'static str,
+    /// What it shows and how to read it: the text behind its `?`.
+    pub help: &'static str,
+    /// Makes one.
+    pub make: fn() -> Box<dyn Panel>,
+}
+
+/// What is selected: one selection for the whole window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The write under the pointer, anywhere; it goes away with the pointer.
+    pub hovered: Option<usize>,
+    /// The write that was clicked; it stays.
+    pub token: Option<usize>,
+}
+
+impl Selection {
+    /// The write to be marked: the hovered one, else the clicked one.
+    #[must_use]
+    pub fn current(&self) -> Option<usize> {
+        self.hovered.or(self.token)
+    }
+}
+
+/// One lane as panels see it.
+#[derive(Debug, Clone, Copy)]
+pub struct LaneLook<'a> {
+    /// Its plan: name, layer, parameters, channels.
+    pub plan: &'a PlanLane,
+    /// What it has written so far.
+    pub trace: &'a LaneTrace,
+    /// Its colour, the same in every panel.
+    pub colour: eframe::egui::Color32,
+}
+
+/// All that a panel may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// The plan that runs: stream, step size, session.
+    pub plan: &'a Arc<Plan>,
+    /// The lanes, in order.
+    pub lanes: &'a [LaneLook<'a>],
+    /// The playhead: writes seen. Panels show the memory as it was then.
+    pub writes: usize,
+    /// Writes that every lane has reached; the playhead is never beyond.
+    pub reached: usize,
+    /// The key/value head shown.
+    pub kv_head: usize,
+    /// The query head shown (an index over all query heads, one that reads `kv_head`).
+    pub query_head: usize,
+    /// What is selected.
+    pub selection: Selection,
+}
+
+/// A panel.
+pub trait Panel {
+    /// Draws itself into `ui`, all of it, and pushes what the user asked for.
+    fn ui(&mut self, ui: &mut eframe::egui::Ui, look: &Look<'_>, commands: &mut Vec<Command>);
+}

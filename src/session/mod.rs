@@ -1,0 +1,132 @@
+//! A session: what is looked at, by which lanes, from where. It is what a user saves, opens and hands to the command line.
+//!
+//! [`Session`] is the file's content; [`Plan`](plan::Plan) is the same checked and loaded, ready to run.
+
+pub mod plan;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::param::Params;
+
+/// The version of the file that this program writes.
+pub const VERSION: u32 = 1;
+
+/// The content of a session file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    /// The version of the format, [`VERSION`] when written.
+    pub version: u32,
+    /// Where the stream comes from.
+    pub source: Source,
+    /// The seed of the task and of everything in the lanes that is drawn.
+    #[serde(default)]
+    pub seed: u64,
+    /// The layers, in the order in which they are shown.
+    pub lanes: Vec<LaneSpec>,
+    /// Where to compute.
+    #[serde(default)]
+    pub backend: BackendChoice,
+    /// What is looked at.
+    #[serde(default)]
+    pub view: View,
+}
+
+/// Where a stream comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Source {
+    /// Tensors of a real model.
+    Capture(CaptureSource),
+    /// A synthetic task.
+    Task(TaskSource),
+}
+
+/// A capture file and the part of it that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureSource {
+    /// The file, relative to the session file where it can be; `bundled` is the capture inside the program.
+    pub path: PathBuf,
+    /// The model's layer; the file's first where it is not given.
+    #[serde(default)]
+    pub layer: Option<u32>,
+    /// The key/value heads to run; all where it is not given.
+    #[serde(default)]
+    pub kv_heads: Option<Vec<u32>>,
+    /// Only the first so many tokens, where it is given.
+    #[serde(default)]
+    pub tokens: Option<usize>,
+}
+
+/// A task and its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskSource {
+    /// The task's name.
+    pub name: String,
+    /// What differs from its defaults.
+    #[serde(default)]
+    pub params: Params,
+}
+
+/// One lane: a layer with its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaneSpec {
+    /// The lane's name, unique in the session; `--set` and exports use it.
+    pub name: String,
+    /// The layer's name.
+    pub layer: String,
+    /// What differs from its defaults.
+    #[serde(default)]
+    pub params: Params,
+    /// False: the lane is kept, but does not run.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Where to compute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendChoice {
+    /// A real GPU where there is one, else the CPU.
+    #[default]
+    Auto,
+    /// A GPU adapter, software ones too.
+    Gpu,
+    /// The CPU.
+    Cpu,
+}
+
+/// What is looked at: saved, but changes no number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct View {
+    /// The playhead: writes seen. `None` is the end of the stream.
+    pub position: Option<usize>,
+    /// Steps a second while playing.
+    pub speed: f32,
+    /// Play from the start again at the end.
+    pub repeat: bool,
+    /// The key/value head shown.
+    pub kv_head: usize,
+    /// The query head shown, counted within those that read the key/value head.
+    pub query_head: usize,
+    /// The token that is selected.
+    pub token: Option<usize>,
+    /// The arrangement of the panels, as the layout writes itself; the default one where it is absent.
+    pub layout: Option<String>,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self { position: None, speed: 8.0, repeat: false, kv_head: 0, query_head: 0, token: None, layout: None }
+    }
+}

@@ -1,0 +1,1 @@
+//! Captures: queries, keys and values of a real model, from safetensors.

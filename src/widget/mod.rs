@@ -1,0 +1,1 @@
+//! Widgets: heatmap, raster, ruler, colour maps. They know no layer.
