@@ -7,6 +7,7 @@
 //! A layer runs over its stream in chunks. It writes trace blocks, and its whole state can be taken out and put back at
 //! any chunk boundary: a restored run equals an uninterrupted one, bit for bit.
 
+pub mod feature;
 pub mod real;
 
 use std::collections::BTreeMap;
@@ -243,4 +244,38 @@ pub fn named_array(
     let array = array.into_dimensionality::<ndarray::Ix3>().map_err(|_| wrong())?;
     let (h, r, c) = array.dim();
     if (h == 1 || h == heads) && r == rows && columns.is_none_or(|x| x == c) { Ok(Some(array)) } else { Err(wrong()) }
+}
+
+/// The largest dk and dv.
+pub const MAX_DIM: usize = 256;
+/// The largest chunk.
+pub const MAX_CHUNK: usize = 1024;
+/// The longest stream.
+pub const MAX_WRITES: usize = 131_072;
+
+/// Checks what every layer asks of a stream: dk and dv from 1 to [`MAX_DIM`], T to [`MAX_WRITES`], the chunk from 1 to
+/// [`MAX_CHUNK`].
+///
+/// # Errors
+/// [`ParamError::Range`] that names what is too large, its value and the limit.
+pub fn check_sizes(setup: &Setup) -> Result<(), ParamError> {
+    let stream = &setup.stream;
+    for (name, value, max) in [
+        ("dk (numbers in a key)", stream.key_dim(), MAX_DIM),
+        ("dv (numbers in a value)", stream.value_dim(), MAX_DIM),
+        ("T (writes in the stream)", stream.writes(), MAX_WRITES),
+        ("chunk", setup.chunk, MAX_CHUNK),
+    ] {
+        if value == 0 || value > max {
+            let owner = setup.params.owner().to_owned();
+            return Err(ParamError::Range {
+                owner,
+                name: name.to_owned(),
+                value: value.to_string(),
+                min: "1".to_owned(),
+                max: max.to_string(),
+            });
+        }
+    }
+    Ok(())
 }
