@@ -8,7 +8,7 @@
 //!   (arXiv 2402.04347).
 //! - `taylor2`: [1, sqrt(beta) x, beta / sqrt 2 (x outer x)], D = 1 + dk + dk^2: phi(q).phi(k) = 1 + z + z^2 / 2
 //!   (arXiv 2402.18668).
-//! - `favor`: exp(sqrt(beta) w_j.x - beta |x|^2 / 2) / sqrt(m), j = 1..m: its mean over Gaussian w_j is exp(z)
+//! - `favor`: `exp(sqrt(beta) w_j.x - beta |x|^2 / 2) / sqrt(m)`, j = 1..m: its mean over Gaussian rows w is exp(z)
 //!   (arXiv 2009.14794).
 
 use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut1, Axis, concatenate, s};
@@ -140,17 +140,17 @@ impl<R: Real> FeatureMap<R> {
 
     /// phi of keys [n, dk] of key/value head `head`: [n, D].
     #[must_use]
-    pub fn keys(&self, head: usize, keys: ArrayView2<'_, R>) -> Array2<R> {
+    pub fn keys(&self, head: usize, keys: &ArrayView2<'_, R>) -> Array2<R> {
         self.apply(keys, self.weights.as_ref().map(|w| head_of(&w[1], head)))
     }
 
     /// phi of queries [n, dk] of query head `head`: [n, D].
     #[must_use]
-    pub fn queries(&self, head: usize, queries: ArrayView2<'_, R>) -> Array2<R> {
+    pub fn queries(&self, head: usize, queries: &ArrayView2<'_, R>) -> Array2<R> {
         self.apply(queries, self.weights.as_ref().map(|w| head_of(&w[0], head)))
     }
 
-    fn apply(&self, x: ArrayView2<'_, R>, weights: Option<ArrayView2<'_, R>>) -> Array2<R> {
+    fn apply(&self, x: &ArrayView2<'_, R>, weights: Option<ArrayView2<'_, R>>) -> Array2<R> {
         match self.map {
             Map::Elu1 => x.mapv(|x| if x > R::zero() { x + R::one() } else { x.exp() }),
             Map::Relu => x.mapv(|x| x.max(R::zero())),
@@ -270,7 +270,7 @@ fn softmax<R: Real>(mut row: ArrayViewMut1<'_, R>) {
     row.mapv_inplace(|e| e / sum);
 }
 
-fn taylor2<R: Real>(x: ArrayView2<'_, R>, beta: f64) -> Array2<R> {
+fn taylor2<R: Real>(x: &ArrayView2<'_, R>, beta: f64) -> Array2<R> {
     let dk = x.ncols();
     let (first, second) = (R::from_f64(beta.sqrt()), R::from_f64(beta / std::f64::consts::SQRT_2));
     let mut out = Array2::zeros((x.nrows(), 1 + dk + dk * dk));
@@ -286,7 +286,7 @@ fn taylor2<R: Real>(x: ArrayView2<'_, R>, beta: f64) -> Array2<R> {
     out
 }
 
-fn favor<R: Real>(x: ArrayView2<'_, R>, projection: &Array2<R>, beta: f64) -> Array2<R> {
+fn favor<R: Real>(x: &ArrayView2<'_, R>, projection: &Array2<R>, beta: f64) -> Array2<R> {
     let root = R::from_f64(beta.sqrt());
     let half = R::from_f64(0.5 * beta);
     let scale = R::from_f64((projection.nrows() as f64).sqrt());
