@@ -1,1 +1,0 @@
-//! Captures: queries, keys and values of a real model, from safetensors.
