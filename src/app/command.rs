@@ -1,5 +1,8 @@
 //! Commands: everything that a user can do, grouped by who carries it out.
 
+use std::path::PathBuf;
+
+use crate::app::theme::ThemeChoice;
 use crate::param::ParamValue;
 use crate::session::{BackendChoice, Source};
 
@@ -12,6 +15,8 @@ pub enum Command {
     Session(SessionCommand),
     /// For what is looked at.
     View(ViewCommand),
+    /// For the window: files, panels, theme.
+    Window(WindowCommand),
 }
 
 /// Moves the playhead.
@@ -51,8 +56,10 @@ pub enum SessionCommand {
     LaneEnabled { lane: usize, enabled: bool },
     /// Where to compute.
     Backend(BackendChoice),
-    /// Another seed.
+    /// This seed.
     Seed(u64),
+    /// The next seed.
+    NewSeed,
     /// Run again from the start, with the same seed.
     Reset,
 }
@@ -68,4 +75,41 @@ pub enum ViewCommand {
     KvHead(usize),
     /// The query head shown, within its group.
     QueryHead(usize),
+}
+
+/// Files, panels and the look of the window. None of them changes a number.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WindowCommand {
+    /// Ask for a file to open.
+    Open,
+    /// Ask for a path to open, in a field of our own: for systems without file dialogs.
+    OpenPath,
+    /// Open this session or capture.
+    OpenFile(PathBuf),
+    /// Save the session where it came from, or ask where.
+    Save,
+    /// Ask where to save the session.
+    SaveAs,
+    /// Ask for a path to save to, in a field of our own.
+    SaveAsPath,
+    /// Ask where to write the window as a picture.
+    ExportPicture,
+    /// Ask for a folder to write the trace to.
+    ExportTrace,
+    /// Light, dark, or as the desktop says.
+    Theme(ThemeChoice),
+    /// Text one size larger.
+    Larger,
+    /// Text one size smaller.
+    Smaller,
+    /// Text as designed.
+    NormalSize,
+    /// Show a panel, or hide it.
+    TogglePanel(&'static str),
+    /// Put the panels back as designed.
+    ResetLayout,
+    /// Show or hide the sheet of keys.
+    ToggleKeys,
+    /// Close the window.
+    Quit,
 }

@@ -1,0 +1,187 @@
+//! The one table of commands that have a name: menus, keys and the sheet of keys are made from it.
+
+use eframe::egui::{Context, Key, KeyboardShortcut, Modifiers};
+
+use crate::app::command::{Command, SessionCommand, TimeCommand, ViewCommand, WindowCommand};
+use crate::app::theme::ThemeChoice;
+
+/// The menu a command is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Sessions, captures, exports.
+    File,
+    /// The timeline and the run.
+    Run,
+    /// What is looked at, and how.
+    View,
+    /// Help.
+    Help,
+}
+
+/// The menus, in their order, with their titles.
+pub const GROUPS: [(Group, &str); 4] = [(Group::File, "File"), (Group::Run, "Run"), (Group::View, "View"), (Group::Help, "Help")];
+
+/// One command: see the module's page.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// A name for tests and palettes (`play`).
+    pub name: &'static str,
+    /// The words in the menu.
+    pub title: &'static str,
+    /// The menu.
+    pub group: Group,
+    /// The key, if it has one.
+    pub key: Option<KeyboardShortcut>,
+    /// True where a line is drawn above it in the menu.
+    pub first_of_section: bool,
+    /// Makes the command.
+    pub make: fn() -> Command,
+}
+
+const fn key(key: Key) -> Option<KeyboardShortcut> {
+    Some(KeyboardShortcut::new(Modifiers::NONE, key))
+}
+
+const fn shift(key: Key) -> Option<KeyboardShortcut> {
+    Some(KeyboardShortcut::new(Modifiers::SHIFT, key))
+}
+
+const fn ctrl(key: Key) -> Option<KeyboardShortcut> {
+    Some(KeyboardShortcut::new(Modifiers::COMMAND, key))
+}
+
+const fn ctrl_shift(key: Key) -> Option<KeyboardShortcut> {
+    Some(KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key))
+}
+
+const fn entry(name: &'static str, title: &'static str, group: Group, key: Option<KeyboardShortcut>, make: fn() -> Command) -> Entry {
+    Entry { name, title, group, key, first_of_section: false, make }
+}
+
+/// The same, as the first of a section of its menu.
+const fn section(entry: Entry) -> Entry {
+    Entry { first_of_section: true, ..entry }
+}
+
+use Command::{Session, Time, View, Window};
+
+/// Every command with a name. Adding one is one line here, and its own variant where it is carried out.
+pub static COMMANDS: &[Entry] = &[
+    entry("open", "Open…", Group::File, ctrl(Key::O), || Window(WindowCommand::Open)),
+    entry("open-path", "Open path…", Group::File, ctrl_shift(Key::O), || Window(WindowCommand::OpenPath)),
+    section(entry("save", "Save session", Group::File, ctrl(Key::S), || Window(WindowCommand::Save))),
+    entry("save-as", "Save session as…", Group::File, ctrl_shift(Key::S), || Window(WindowCommand::SaveAs)),
+    entry("save-as-path", "Save session to path…", Group::File, None, || Window(WindowCommand::SaveAsPath)),
+    section(entry("export-picture", "Export window as PNG…", Group::File, ctrl(Key::E), || Window(WindowCommand::ExportPicture))),
+    entry("export-trace", "Export trace…", Group::File, ctrl_shift(Key::E), || Window(WindowCommand::ExportTrace)),
+    section(entry("quit", "Quit", Group::File, ctrl(Key::Q), || Window(WindowCommand::Quit))),
+    entry("play", "Play or pause", Group::Run, key(Key::Space), || Time(TimeCommand::TogglePlay)),
+    entry("forward", "Step forward", Group::Run, key(Key::ArrowRight), || Time(TimeCommand::Step(1))),
+    entry("back", "Step back", Group::Run, key(Key::ArrowLeft), || Time(TimeCommand::Step(-1))),
+    entry("forward-10", "Ten steps forward", Group::Run, shift(Key::ArrowRight), || Time(TimeCommand::Step(10))),
+    entry("back-10", "Ten steps back", Group::Run, shift(Key::ArrowLeft), || Time(TimeCommand::Step(-10))),
+    entry("home", "Go to the start", Group::Run, key(Key::Home), || Time(TimeCommand::Home)),
+    entry("end", "Go to the end", Group::Run, key(Key::End), || Time(TimeCommand::End)),
+    section(entry("faster", "Twice as fast", Group::Run, key(Key::CloseBracket), || Time(TimeCommand::Faster))),
+    entry("slower", "Half as fast", Group::Run, key(Key::OpenBracket), || Time(TimeCommand::Slower)),
+    entry("repeat", "Repeat at the end", Group::Run, key(Key::L), || Time(TimeCommand::ToggleRepeat)),
+    section(entry("reset", "Run again, same seed", Group::Run, ctrl(Key::R), || Session(SessionCommand::Reset))),
+    entry("new-seed", "New seed", Group::Run, ctrl_shift(Key::R), || Session(SessionCommand::NewSeed)),
+    entry("deselect", "Clear the selection", Group::View, key(Key::Escape), || View(ViewCommand::Select(None))),
+    section(entry("theme-light", "Light theme", Group::View, None, || Window(WindowCommand::Theme(ThemeChoice::Light)))),
+    entry("theme-dark", "Dark theme", Group::View, None, || Window(WindowCommand::Theme(ThemeChoice::Dark))),
+    entry("theme-system", "Theme of the desktop", Group::View, None, || Window(WindowCommand::Theme(ThemeChoice::System))),
+    section(entry("larger", "Larger text", Group::View, ctrl(Key::Plus), || Window(WindowCommand::Larger))),
+    entry("smaller", "Smaller text", Group::View, ctrl(Key::Minus), || Window(WindowCommand::Smaller)),
+    entry("normal-size", "Normal text size", Group::View, ctrl(Key::Num0), || Window(WindowCommand::NormalSize)),
+    section(entry("reset-layout", "Reset the layout", Group::View, None, || Window(WindowCommand::ResetLayout))),
+    entry("keys", "Keys", Group::Help, key(Key::F1), || Window(WindowCommand::ToggleKeys)),
+];
+
+/// The command with this name.
+#[must_use]
+pub fn command(name: &str) -> Option<&'static Entry> {
+    COMMANDS.iter().find(|c| c.name == name)
+}
+
+/// The commands whose keys were pressed in this frame.
+///
+/// None while a text field has the focus. While another widget has it (reached with Tab), keys without Ctrl are that
+/// widget's: Space presses a button, arrows move a slider.
+pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
+    if ctx.text_edit_focused() {
+        return;
+    }
+    let focused = ctx.egui_wants_keyboard_input();
+    ctx.input_mut(|input| {
+        // Shortcuts with more modifiers first: egui lets Ctrl+S match Ctrl+Shift+S.
+        let mut entries: Vec<_> = COMMANDS.iter().filter_map(|c| c.key.map(|k| (k, c))).collect();
+        entries.sort_by_key(|(k, _)| std::cmp::Reverse(modifiers(k.modifiers)));
+        for (shortcut, entry) in entries {
+            let plain = !shortcut.modifiers.command && !matches!(shortcut.logical_key, Key::Escape | Key::F1);
+            if focused && plain {
+                continue;
+            }
+            if input.consume_shortcut(&shortcut) {
+                out.push((entry.make)());
+            }
+        }
+    });
+}
+
+fn modifiers(m: Modifiers) -> u8 {
+    u8::from(m.shift) + u8::from(m.command) + u8::from(m.alt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_and_keys_are_unique() {
+        let names: BTreeSet<_> = COMMANDS.iter().map(|c| c.name).collect();
+        assert_eq!(names.len(), COMMANDS.len());
+        let keys: Vec<_> = COMMANDS.iter().filter_map(|c| c.key).collect();
+        for (i, a) in keys.iter().enumerate() {
+            assert!(!keys[..i].contains(a), "{a:?} is given twice");
+        }
+    }
+
+    #[test]
+    fn every_group_has_commands_and_sections_do_not_start_a_menu() {
+        for (group, title) in GROUPS {
+            let first = COMMANDS.iter().find(|c| c.group == group);
+            assert!(first.is_some_and(|c| !c.first_of_section), "{title}");
+        }
+    }
+
+    #[test]
+    fn plain_keys_rest_while_a_text_field_has_the_focus() {
+        use eframe::egui::{Event, RawInput};
+        let press = |key, modifiers| Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers };
+        let frame = |ctx: &Context, events: Vec<Event>, field: bool| {
+            let mut found = Vec::new();
+            let mut text = String::new();
+            let input = RawInput { events, ..RawInput::default() };
+            let mut output = ctx.run_ui(input, |ui| {
+                pressed(ui.ctx(), &mut found);
+                if field {
+                    ui.text_edit_singleline(&mut text).request_focus();
+                }
+            });
+            output.textures_delta.clear();
+            found
+        };
+        let ctx = Context::default();
+        assert_eq!(frame(&ctx, vec![press(Key::Space, Modifiers::NONE)], false), [Time(TimeCommand::TogglePlay)]);
+        assert_eq!(frame(&ctx, vec![press(Key::ArrowRight, Modifiers::SHIFT)], false), [Time(TimeCommand::Step(10))]);
+        assert_eq!(frame(&ctx, vec![press(Key::ArrowRight, Modifiers::NONE)], false), [Time(TimeCommand::Step(1))]);
+        let both = Modifiers::COMMAND.plus(Modifiers::SHIFT).plus(Modifiers::CTRL);
+        assert_eq!(frame(&ctx, vec![press(Key::S, both)], false), [Window(WindowCommand::SaveAs)]);
+        let ctx = Context::default();
+        frame(&ctx, vec![], true);
+        frame(&ctx, vec![], true);
+        assert_eq!(frame(&ctx, vec![press(Key::Space, Modifiers::NONE)], true), []);
+    }
+}
