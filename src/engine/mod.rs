@@ -2,8 +2,29 @@
 //!
 //! The window sends [`Request`]s and receives [`Event`]s; it never waits. The channel of events is bounded: when the
 //! window is slow the engine waits, never the other way round.
+//!
+//! ```text
+//! Engine (handle) -> worker (thread, requests, events) --.
+//! headless::run (command line, tests, exports) ----------+-> run (one plan: lanes, blocks, keyframes, device lost)
+//!                                                              '-> factory (who builds layers, on which device)
+//! ```
+//!
+//! - `run` advances every lane of a plan together in blocks and hands what they wrote to a [`Sink`]; it knows no thread.
+//! - `keyframe` keeps states and says where; a state between two keyframes is replayed, bit for bit.
+//! - [`headless`] is the same loop with a [`Sink`] that appends to traces.
+
+mod factory;
+mod handle;
+pub mod headless;
+mod keyframe;
+mod run;
+mod worker;
 
 use std::sync::Arc;
+
+pub use factory::{Devices, LayerFactory, cpu_info};
+pub use handle::Engine;
+pub use run::{RunError, Sink, Stop};
 
 use crate::layer::Snapshot;
 use crate::session::plan::Plan;
@@ -18,9 +39,10 @@ pub type RunId = u64;
 pub enum Request {
     /// Run this plan from the start; whatever ran before is cancelled.
     Run { id: RunId, plan: Arc<Plan> },
-    /// The exact state of a lane after so many of its chunks.
+    /// The exact state of a lane after so many of its chunks. Answered between blocks, also after the run has ended; a
+    /// state not reached yet is answered when it is. Of several unanswered ones for a lane, the newest alone counts.
     State { id: RunId, lane: usize, chunks: usize },
-    /// Cancel the run; what has been computed stays.
+    /// Cancel the run; what has been computed stays, and its states can still be asked for.
     Cancel,
 }
 
@@ -41,14 +63,17 @@ pub struct BackendInfo {
 pub enum Event {
     /// A run has begun.
     Started { id: RunId, backend: BackendInfo },
-    /// A lane wrote: pieces of its channels, the metric's included.
+    /// A lane wrote: pieces of its channels, the metric's included. `lane` counts the plan's lanes, `chunks` is how many
+    /// the lane has done now, `seconds` what its layer took for this block.
     Block { id: RunId, lane: usize, block: TraceBlock, chunks: usize, seconds: f64 },
     /// Every lane has reached this many writes.
     Reached { id: RunId, writes: usize },
-    /// The answer to [`Request::State`].
+    /// The answer to [`Request::State`]; the snapshot's position says after how many chunks.
     State { id: RunId, lane: usize, snapshot: Arc<Snapshot> },
-    /// Something the user should know, that stops nothing (the device was lost and the run goes on on the CPU).
-    Banner { id: RunId, text: String },
-    /// The run is over: complete, or stopped by an error.
+    /// Something the user should know, that stops nothing (the device was lost and the run goes on on the CPU). Where the
+    /// backend has changed with it, `backend` is the new one.
+    Banner { id: RunId, text: String, backend: Option<BackendInfo> },
+    /// The run is over: complete, cancelled with [`Request::Cancel`], or stopped by an error. A run that a newer one
+    /// replaced ends without a word.
     Ended { id: RunId, error: Option<String> },
 }
