@@ -1,0 +1,297 @@
+//! A plot area with axes: paper, grid, ticks, labels with units, and the way from values to points and back.
+//!
+//! For pictures that are textures or have their own marks; lines over time use `egui_plot` through [`super::plot`].
+
+use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
+
+use super::palette::Ink;
+use super::ticks::{Scale, number, ticks};
+
+/// The size of the letters on axes and legends.
+pub const SMALL: f32 = 11.0;
+const TICK: f32 = 4.0;
+
+/// One axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// What runs along it, with its unit: `step (64 writes each)`.
+    pub label: String,
+    /// The value at its start.
+    pub min: f64,
+    /// The value at its end.
+    pub max: f64,
+    /// Linear or logarithmic.
+    pub scale: Scale,
+    /// True if only whole numbers have a meaning.
+    pub whole: bool,
+}
+
+impl Axis {
+    /// A linear axis of whole numbers from 0.
+    #[must_use]
+    pub fn count(label: impl Into<String>, max: usize) -> Self {
+        Self { label: label.into(), min: 0.0, max: max.max(1) as f64, scale: Scale::Linear, whole: true }
+    }
+
+    /// An axis of real numbers.
+    #[must_use]
+    pub fn real(label: impl Into<String>, min: f64, max: f64, scale: Scale) -> Self {
+        Self { label: label.into(), min, max, scale, whole: false }
+    }
+
+    /// Where a value lies: 0 at the start, 1 at the end. On a logarithmic axis what is not above zero lies at minus infinity.
+    #[must_use]
+    pub fn share(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => (value - self.min) / (self.max - self.min),
+            Scale::Log if value > 0.0 => (value / self.min).ln() / (self.max / self.min).ln(),
+            Scale::Log => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The value at a share of the way, the inverse of [`Axis::share`].
+    #[must_use]
+    pub fn value(&self, share: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => self.min + share * (self.max - self.min),
+            Scale::Log => self.min * (self.max / self.min).powf(share),
+        }
+    }
+}
+
+/// A plot area on screen with its axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    /// The area, in points.
+    pub rect: Rect,
+    /// The axis to the right.
+    pub x: Axis,
+    /// The axis upwards.
+    pub y: Axis,
+}
+
+/// What a line of a legend shows before its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// A small filled circle.
+    Dot,
+    /// An open circle.
+    Ring,
+    /// A filled diamond.
+    Diamond,
+    /// A filled square.
+    Square,
+    /// A square with stripes.
+    Stripes,
+    /// A square with dots.
+    Dotted,
+    /// A line.
+    Line,
+    /// A dashed line.
+    Dashes,
+    /// A triangle that points up.
+    Up,
+    /// An open triangle that points down.
+    Down,
+}
+
+/// A line of a legend.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The sign.
+    pub sign: Sign,
+    /// Its colour.
+    pub colour: Color32,
+    /// What it means.
+    pub text: String,
+}
+
+impl Entry {
+    /// A line of a legend.
+    #[must_use]
+    pub fn new(sign: Sign, colour: Color32, text: impl Into<String>) -> Self {
+        Self { sign, colour, text: text.into() }
+    }
+}
+
+impl Chart {
+    /// Takes `size` of `ui`, draws paper, grid, ticks and labels, and returns what the pointer does over the plot area.
+    ///
+    /// `describe` says in a sentence what is drawn: screen readers read it, tests find the plot by it. `legend` stands above
+    /// the plot at the right, the name of the upward axis at the left.
+    pub fn show(ui: &mut Ui, size: Vec2, x: Axis, y: Axis, legend: &[Entry], describe: &str) -> (Response, Self) {
+        let ink = Ink::of(ui);
+        let (outer, space) = ui.allocate_exact_size(size, Sense::hover());
+        let painter = ui.painter_at(outer);
+        let font = FontId::proportional(SMALL);
+        let line = ui.fonts_mut(|f| f.row_height(&font)).ceil();
+        let wanted = |points: f32, each: f32| (points / each).floor().clamp(1.0, 12.0) as usize;
+        let y_ticks = ticks(y.min, y.max, y.scale, wanted(outer.height() - 2.0 * line, 2.4 * line), y.whole);
+        let y_texts: Vec<_> = y_ticks.iter().map(|v| painter.layout_no_wrap(number(*v), font.clone(), ink.quiet)).collect();
+        let left = y_texts.iter().map(|g| g.size().x).fold(0.0, f32::max) + TICK + 4.0;
+        let head = line + 4.0;
+        let rect = Rect::from_min_max(outer.min + vec2(left, head), outer.max - vec2(6.0, line + TICK + 2.0));
+        let rect = Rect::from_min_size(rect.min.round(), rect.size().max(vec2(8.0, 8.0)).round());
+        let response = ui.interact(rect, space.id.with("plot"), Sense::click());
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, describe));
+        let chart = Self { rect, x, y };
+        painter.rect_filled(rect, 0.0, ink.paper);
+        for (value, text) in y_ticks.iter().zip(y_texts) {
+            let at = chart.y_of(*value);
+            painter.hline(rect.x_range(), at, Stroke::new(1.0, ink.grid));
+            painter.galley(pos2(rect.left() - TICK - text.size().x, at - text.size().y / 2.0), text, ink.quiet);
+        }
+        chart.draw_x(&painter, &ink, &font, wanted(rect.width(), 56.0));
+        painter.rect_stroke(rect, 0.0, Stroke::new(1.0, ink.frame), eframe::egui::StrokeKind::Outside);
+        let title = painter.layout_no_wrap(chart.y.label.clone(), font.clone(), ink.quiet);
+        let start = outer.left() + 2.0 + title.size().x;
+        painter.galley(outer.min + vec2(2.0, 0.0), title, ink.quiet);
+        draw_legend(&painter, &ink, &font, Rect::from_min_max(pos2(start + 10.0, outer.top()), pos2(rect.right(), rect.top())), legend);
+        (response, chart)
+    }
+
+    fn draw_x(&self, painter: &Painter, ink: &Ink, font: &FontId, wanted: usize) {
+        let label = painter.layout_no_wrap(self.x.label.clone(), font.clone(), ink.quiet);
+        let top = self.rect.bottom() + TICK;
+        let label_left = self.rect.right() - label.size().x;
+        for value in ticks(self.x.min, self.x.max, self.x.scale, wanted, self.x.whole) {
+            let at = self.x_of(value);
+            painter.vline(at, self.rect.y_range(), Stroke::new(1.0, ink.grid));
+            painter.vline(at, self.rect.bottom()..=self.rect.bottom() + TICK - 1.0, Stroke::new(1.0, ink.frame));
+            let text = painter.layout_no_wrap(number(value), font.clone(), ink.quiet);
+            let left = (at - text.size().x / 2.0).max(self.rect.left() - 12.0);
+            if left + text.size().x + 8.0 < label_left {
+                painter.galley(pos2(left, top), text, ink.quiet);
+            }
+        }
+        painter.galley(pos2(label_left, top), label, ink.quiet);
+    }
+
+    /// Where a value lies along the screen's width.
+    #[must_use]
+    pub fn x_of(&self, value: f64) -> f32 {
+        self.rect.left() + (self.x.share(value) * f64::from(self.rect.width())) as f32
+    }
+
+    /// Where a value lies along the screen's height.
+    #[must_use]
+    pub fn y_of(&self, value: f64) -> f32 {
+        self.rect.bottom() - (self.y.share(value) * f64::from(self.rect.height())) as f32
+    }
+
+    /// Where a pair of values lies.
+    #[must_use]
+    pub fn pos(&self, x: f64, y: f64) -> Pos2 {
+        pos2(self.x_of(x), self.y_of(y))
+    }
+
+    /// The values at a point.
+    #[must_use]
+    pub fn values_at(&self, point: Pos2) -> (f64, f64) {
+        let x = f64::from((point.x - self.rect.left()) / self.rect.width());
+        let y = f64::from((self.rect.bottom() - point.y) / self.rect.height());
+        (self.x.value(x), self.y.value(y))
+    }
+
+    /// A painter that keeps within the plot area.
+    #[must_use]
+    pub fn painter(&self, ui: &Ui) -> Painter {
+        ui.painter().with_clip_rect(self.rect.intersect(ui.clip_rect()))
+    }
+
+    /// The playhead: an upright line at `x`, and nothing to its right but paper.
+    pub fn playhead(&self, ui: &Ui, x: f64) {
+        let ink = Ink::of(ui);
+        let at = self.x_of(x).round();
+        let painter = ui.painter().with_clip_rect(self.rect.expand(5.0).intersect(ui.clip_rect()));
+        painter.vline(at, self.rect.y_range(), Stroke::new(1.5, ink.text));
+        let tip = pos2(at, self.rect.top() + 5.0);
+        painter.add(Shape::convex_polygon(vec![tip + vec2(-4.5, -6.0), tip + vec2(4.5, -6.0), tip], ink.text, Stroke::NONE));
+    }
+}
+
+fn draw_legend(painter: &Painter, ink: &Ink, font: &FontId, area: Rect, entries: &[Entry]) {
+    let texts: Vec<_> = entries.iter().map(|e| painter.layout_no_wrap(e.text.clone(), font.clone(), ink.quiet)).collect();
+    let mut left = area.right() - texts.iter().map(|g| g.size().x + 24.0).sum::<f32>();
+    for (entry, text) in entries.iter().zip(texts) {
+        let width = text.size().x + 24.0;
+        // A legend that does not fit loses its first entries, never its letters to the axis' name.
+        if left >= area.left() {
+            let middle = pos2(left + 7.0, area.top() + text.size().y / 2.0);
+            sign(painter, middle, entry.sign, entry.colour, ink);
+            painter.galley(pos2(left + 15.0, area.top()), text, ink.quiet);
+        }
+        left += width;
+    }
+}
+
+/// Draws the sign of a legend or a mark, about nine points in size.
+pub fn sign(painter: &Painter, at: Pos2, sign: Sign, colour: Color32, ink: &Ink) {
+    let square = Rect::from_center_size(at, vec2(10.0, 9.0));
+    match sign {
+        Sign::Dot => drop(painter.circle_filled(at, 2.6, colour)),
+        Sign::Ring => drop(painter.circle_stroke(at, 3.5, Stroke::new(1.3, colour))),
+        Sign::Diamond => drop(painter.add(diamond(at, 4.5, colour, Stroke::NONE))),
+        Sign::Square => drop(painter.rect_filled(square, 1.0, colour)),
+        Sign::Stripes => {
+            painter.rect_filled(square, 1.0, colour);
+            let clipped = painter.with_clip_rect(square);
+            for i in -2..3 {
+                let x = at.x + i as f32 * 4.0;
+                clipped.line_segment([pos2(x - 5.0, at.y + 5.0), pos2(x + 5.0, at.y - 5.0)], Stroke::new(1.0, ink.paper));
+            }
+        }
+        Sign::Dotted => {
+            painter.rect_filled(square, 1.0, colour);
+            for (dx, dy) in [(-2.5, -2.0), (2.5, -2.0), (0.0, 1.5), (-4.0, 2.5), (4.0, 2.5)] {
+                painter.circle_filled(at + vec2(dx, dy), 0.8, ink.quiet);
+            }
+        }
+        Sign::Line => drop(painter.hline(at.x - 6.0..=at.x + 6.0, at.y, Stroke::new(2.0, colour))),
+        Sign::Dashes => {
+            for x in [-6.0, -1.0, 4.0] {
+                painter.hline(at.x + x..=at.x + x + 3.0, at.y, Stroke::new(1.5, colour));
+            }
+        }
+        Sign::Up => drop(painter.add(triangle(at, 4.0, true, colour, Stroke::NONE))),
+        Sign::Down => drop(painter.add(triangle(at, 4.0, false, Color32::TRANSPARENT, Stroke::new(1.2, colour)))),
+    }
+}
+
+/// A diamond around `at`.
+pub fn diamond(at: Pos2, radius: f32, fill: Color32, stroke: Stroke) -> Shape {
+    let corners = vec![at - vec2(0.0, radius), at + vec2(radius, 0.0), at + vec2(0.0, radius), at - vec2(radius, 0.0)];
+    Shape::convex_polygon(corners, fill, stroke)
+}
+
+/// A triangle around `at` that points up or down.
+pub fn triangle(at: Pos2, radius: f32, up: bool, fill: Color32, stroke: Stroke) -> Shape {
+    let s = if up { radius } else { -radius };
+    Shape::convex_polygon(vec![at + vec2(0.0, -s), at + vec2(radius, s * 0.8), at + vec2(-radius, s * 0.8)], fill, stroke)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_goes_there_and_back() {
+        for axis in [Axis::count("x", 2048), Axis::real("y", 0.5, 50.0, Scale::Log)] {
+            for share in [0.0, 0.25, 1.0] {
+                assert!((axis.share(axis.value(share)) - share).abs() < 1e-12);
+            }
+        }
+        // 5 is half-way between 0.5 and 50 where ratios count.
+        assert!((Axis::real("", 0.5, 50.0, Scale::Log).share(5.0) - 0.5).abs() < 1e-12);
+        assert!(Axis::real("", 0.5, 50.0, Scale::Log).share(0.0) < -1e300, "zero has no place");
+    }
+
+    #[test]
+    fn a_chart_goes_there_and_back() {
+        let rect = Rect::from_min_size(pos2(10.0, 20.0), vec2(200.0, 100.0));
+        let chart = Chart { rect, x: Axis::count("", 64), y: Axis::real("", 1.0, 100.0, Scale::Log) };
+        assert_eq!(chart.pos(32.0, 10.0), pos2(110.0, 70.0));
+        let (x, y) = chart.values_at(pos2(110.0, 70.0));
+        assert!((x - 32.0).abs() < 1e-4 && (y - 10.0).abs() < 1e-4);
+    }
+}

@@ -1,0 +1,197 @@
+//! Points in a picture of pixels: many points become density, but a point that matters is always drawn.
+//!
+//! The picture is made once and drawn as a texture; its columns depend only on points of the same columns, so that the part
+//! before a playhead can be shown without making it again.
+
+use eframe::egui::{Color32, ColorImage};
+
+/// How a point is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// A small disc: one of many. Where several meet, the picture shows how many.
+    Plain,
+    /// A ring: an event that must never be lost.
+    Ring,
+    /// A diamond: a marked one, which must never be lost either.
+    Diamond,
+    /// A diamond within a ring.
+    RingedDiamond,
+}
+
+/// A point, in pixels of the picture from its top left corner.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// To the right.
+    pub x: f32,
+    /// Downwards.
+    pub y: f32,
+    /// How it is drawn.
+    pub mark: Mark,
+}
+
+/// The colours of the marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inks {
+    /// [`Mark::Plain`].
+    pub plain: Color32,
+    /// [`Mark::Ring`].
+    pub ring: Color32,
+    /// [`Mark::Diamond`], and the diamond of [`Mark::RingedDiamond`].
+    pub diamond: Color32,
+}
+
+/// Draws points into a picture of `width` x `height` pixels, transparent where nothing is.
+///
+/// `scale` is pixels a screen point. Plain points come first, as density: each adds its share of ink to the pixels it
+/// touches. Then come rings, then diamonds, each in full strength over what is there.
+#[must_use]
+pub fn draw(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks) -> ColorImage {
+    let mut picture = Picture { width, height, ink: vec![0.0; width * height], pixels: vec![[0.0; 4]; width * height] };
+    // Few points are discs that one can see; where they crowd, smaller ones show more of the structure.
+    let crowd = points.len() as f32 / (width.max(1) * height.max(1)) as f32 * scale * scale;
+    let radius = scale
+        * if crowd > 0.05 {
+            0.7
+        } else if crowd > 0.01 {
+            1.1
+        } else {
+            1.5
+        };
+    let strength = if crowd > 0.05 { 0.55 } else { 0.85 };
+    for point in points.iter().filter(|p| p.mark == Mark::Plain) {
+        picture.cover(point, radius + 0.5, |d| radius + 0.5 - d, |ink, cover| *ink += cover * strength);
+    }
+    picture.settle(inks.plain);
+    for mark in [Mark::Ring, Mark::RingedDiamond, Mark::Diamond] {
+        for point in points.iter().filter(|p| p.mark == mark) {
+            if mark != Mark::Diamond {
+                let (r, half) = (if mark == Mark::Ring { 2.6 } else { 4.4 } * scale, 0.55 * scale);
+                picture.over(point, r + half + 0.5, inks.ring, |dx, dy| half + 0.5 - (dx.hypot(dy) - r).abs());
+            }
+            if mark != Mark::Ring {
+                let r = 3.4 * scale;
+                picture.over(point, r + 0.5, inks.diamond, |dx, dy| (r - dx.abs() - dy.abs()) * std::f32::consts::FRAC_1_SQRT_2 + 0.5);
+            }
+        }
+    }
+    picture.finish()
+}
+
+struct Picture {
+    width: usize,
+    height: usize,
+    ink: Vec<f32>,
+    /// Premultiplied, 0 to 1.
+    pixels: Vec<[f32; 4]>,
+}
+
+impl Picture {
+    /// Calls `each` with every pixel within `reach` of the point: its index and its offset from it.
+    fn around(&self, point: &Point, reach: f32, mut each: impl FnMut(usize, f32, f32)) {
+        let span = |at: f32, size: usize| {
+            let low = (at - reach).floor().max(0.0) as usize;
+            let high = (at + reach).ceil().min(size as f32).max(0.0) as usize;
+            low..high
+        };
+        for y in span(point.y, self.height) {
+            for x in span(point.x, self.width) {
+                each(y * self.width + x, x as f32 + 0.5 - point.x, y as f32 + 0.5 - point.y);
+            }
+        }
+    }
+
+    fn cover(&mut self, point: &Point, reach: f32, edge: impl Fn(f32) -> f32, add: impl Fn(&mut f32, f32)) {
+        let mut touched = Vec::with_capacity(16);
+        self.around(point, reach, |i, dx, dy| touched.push((i, edge(dx.hypot(dy)).clamp(0.0, 1.0))));
+        for (i, cover) in touched {
+            add(&mut self.ink[i], cover);
+        }
+    }
+
+    /// Turns the ink of the plain points into colour: `1 - e^-ink` of it covers the paper, so that density never saturates
+    /// at once and a single point is still seen.
+    fn settle(&mut self, colour: Color32) {
+        let rgb = [colour.r(), colour.g(), colour.b()].map(|c| f32::from(c) / 255.0);
+        for (pixel, ink) in self.pixels.iter_mut().zip(&self.ink) {
+            if *ink > 0.0 {
+                let a = 1.0 - (-1.6 * ink).exp();
+                *pixel = [rgb[0] * a, rgb[1] * a, rgb[2] * a, a];
+            }
+        }
+    }
+
+    fn over(&mut self, point: &Point, reach: f32, colour: Color32, edge: impl Fn(f32, f32) -> f32) {
+        let rgb = [colour.r(), colour.g(), colour.b()].map(|c| f32::from(c) / 255.0);
+        let mut touched = Vec::with_capacity(64);
+        self.around(point, reach, |i, dx, dy| touched.push((i, edge(dx, dy).clamp(0.0, 1.0))));
+        for (i, a) in touched {
+            let p = &mut self.pixels[i];
+            for (channel, c) in p.iter_mut().zip([rgb[0], rgb[1], rgb[2], 1.0]) {
+                *channel = *channel * (1.0 - a) + c * a;
+            }
+        }
+    }
+
+    fn finish(self) -> ColorImage {
+        let byte = |x: f32| (x * 255.0).round().clamp(0.0, 255.0) as u8;
+        let pixels = self.pixels.iter().map(|p| Color32::from_rgba_premultiplied(byte(p[0]), byte(p[1]), byte(p[2]), byte(p[3])));
+        ColorImage::new([self.width, self.height], pixels.collect())
+    }
+}
+
+/// The point nearest to `at` within `reach` pixels, by index; equally near ones: the first.
+pub fn nearest(points: impl Iterator<Item = (usize, [f32; 2])>, at: [f32; 2], reach: f32) -> Option<usize> {
+    let distance = |p: [f32; 2]| (p[0] - at[0]).hypot(p[1] - at[1]);
+    points
+        .map(|(i, p)| (i, distance(p)))
+        .filter(|(_, d)| *d <= reach)
+        .min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)))
+        .map(|(i, _)| i)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INKS: Inks = Inks { plain: Color32::from_rgb(100, 100, 100), ring: Color32::BLUE, diamond: Color32::RED };
+
+    #[test]
+    fn a_founder_and_a_needle_survive_ten_thousand_points_on_them() {
+        let mut points = vec![Point { x: 20.0, y: 20.0, mark: Mark::Ring }, Point { x: 50.0, y: 20.0, mark: Mark::Diamond }];
+        for i in 0..10_000 {
+            points.push(Point { x: (i % 100) as f32, y: (i / 100 % 40) as f32, mark: Mark::Plain });
+        }
+        let image = draw(100, 40, 1.0, &points, INKS);
+        let at = |x: usize, y: usize| image.pixels[y * 100 + x];
+        assert_eq!(at(50, 20), Color32::RED, "the diamond's middle is solid");
+        // The ring is 2.6 pixels from its middle: two pixels to its right it is nearly solid blue.
+        let ring = at(22, 20);
+        assert!(ring.b() > 200 && ring.r() < 60, "{ring:?}");
+    }
+
+    #[test]
+    fn a_single_point_is_seen_and_more_points_are_darker() {
+        let alpha = |n: usize| {
+            let image = draw(9, 9, 1.0, &vec![Point { x: 4.5, y: 4.5, mark: Mark::Plain }; n], INKS);
+            (image.pixels[4 * 9 + 4].a(), image.pixels[0].a())
+        };
+        assert!(alpha(1).0 > 100, "{:?}", alpha(1));
+        assert!(alpha(3).0 > alpha(1).0);
+        assert_eq!(alpha(1).1, 0, "nothing far away");
+    }
+
+    #[test]
+    fn points_off_the_picture_do_no_harm() {
+        let away = [(-50.0, 3.0), (3.0, -50.0), (500.0, 3.0), (3.0, 500.0)];
+        let points: Vec<Point> = away.iter().map(|&(x, y)| Point { x, y, mark: Mark::RingedDiamond }).collect();
+        assert!(draw(8, 8, 2.0, &points, INKS).pixels.iter().all(|p| p.a() == 0));
+    }
+
+    #[test]
+    fn the_nearest_point_is_found_within_reach() {
+        let points = [[0.0, 0.0], [10.0, 0.0], [10.0, 1.0], [10.0, 1.0]];
+        let find = |at, reach| nearest(points.iter().copied().enumerate(), at, reach);
+        assert_eq!(find([9.0, 1.0], 5.0), Some(2), "equally near: the first");
+        assert_eq!(find([5.0, 5.0], 2.0), None);
+    }
+}
