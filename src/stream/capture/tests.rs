@@ -1,3 +1,5 @@
+#![allow(clippy::float_cmp, reason = "the numbers are exact in binary")]
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 

@@ -1,0 +1,116 @@
+//! Summaries over any range of reads, at the cost of two look-ups: prefix sums that grow with the trace.
+
+use std::ops::Range;
+
+use super::{CORRECT, COSINE, ERROR_SQ, TARGET_SQ};
+use crate::stream::Targets;
+use crate::trace::{Channel, LaneTrace};
+
+/// The normal distribution's quantile of a 95% interval.
+const Z_95: f64 = 1.959_963_984_540_054;
+
+/// What the reads of a range scored, all their heads together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum Summary {
+    /// Codes: how many reads were answered rightly.
+    Recall { correct: u64, reads: u64 },
+    /// Vectors: the relative error (see [`super`] for its two meanings), the mean cosine, and how many reads there were.
+    Error { relative: f64, cosine: f64, reads: u64 },
+}
+
+impl Summary {
+    /// The number that a recall panel leads with: the accuracy, or the relative error. `None` without reads.
+    #[must_use]
+    pub fn headline(&self) -> Option<f64> {
+        match *self {
+            Self::Recall { reads: 0, .. } | Self::Error { reads: 0, .. } => None,
+            Self::Recall { correct, reads } => Some(correct as f64 / reads as f64),
+            Self::Error { relative, .. } => Some(relative),
+        }
+    }
+
+    /// Wilson's 95% interval of an accuracy; `None` for errors and without reads.
+    #[must_use]
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let Self::Recall { correct, reads } = *self else { return None };
+        (reads > 0).then(|| wilson(correct, reads))
+    }
+}
+
+/// Wilson's score interval at 95% for `correct` of `reads` (which is not 0).
+fn wilson(correct: u64, reads: u64) -> (f64, f64) {
+    let (n, p) = (reads as f64, correct as f64 / reads as f64);
+    let z2 = Z_95 * Z_95;
+    let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let half = Z_95 / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
+    // At the ends the interval ends exactly there; rounding must not say otherwise.
+    let low = if correct == 0 { 0.0 } else { (centre - half).max(0.0) };
+    let high = if correct == reads { 1.0 } else { (centre + half).min(1.0) };
+    (low, high)
+}
+
+/// Prefix sums of the metric channels of one lane. Belongs to one run of one lane: make a new one when the run starts again.
+#[derive(Debug, Clone)]
+pub struct Running {
+    channels: &'static [&'static str],
+    /// True where the relative error is a root.
+    root: bool,
+    /// By channel and head: the sums of the first i reads, i from 0.
+    sums: Vec<Vec<Vec<f64>>>,
+}
+
+impl Running {
+    /// Empty sums for a stream's targets; `None` where nothing is measured.
+    #[must_use]
+    pub fn new(targets: &Targets) -> Option<Self> {
+        let channels: &'static [&'static str] = match targets {
+            Targets::None => return None,
+            Targets::Codes { .. } => &[CORRECT],
+            Targets::Values(_) | Targets::FullAttention => &[ERROR_SQ, TARGET_SQ, COSINE],
+        };
+        Some(Self { channels, root: matches!(targets, Targets::FullAttention), sums: vec![Vec::new(); channels.len()] })
+    }
+
+    /// Adds the reads that the trace has and the sums do not.
+    pub fn update(&mut self, trace: &LaneTrace) {
+        for (name, sums) in self.channels.iter().zip(&mut self.sums) {
+            let Some(channel) = trace.channel(name) else { continue };
+            sums.resize_with(channel.heads(), || vec![0.0]);
+            for (head, column) in sums.iter_mut().enumerate() {
+                extend(column, channel, head);
+            }
+        }
+    }
+
+    /// Reads that are summed, the same for every head.
+    #[must_use]
+    pub fn reads(&self) -> usize {
+        let least = |sums: &Vec<Vec<f64>>| sums.iter().map(|s| s.len() - 1).min().unwrap_or(0);
+        self.sums.iter().map(least).min().unwrap_or(0)
+    }
+
+    /// The summary of the reads `reads` of the query heads `heads`; what is not summed yet is left out.
+    #[must_use]
+    pub fn over(&self, heads: Range<usize>, reads: Range<usize>) -> Summary {
+        let end = reads.end.min(self.reads());
+        let start = reads.start.min(end);
+        let heads = heads.start..heads.end.min(self.sums.first().map_or(0, Vec::len));
+        let total = |at: usize| heads.clone().map(|h| self.sums[at][h][end] - self.sums[at][h][start]).sum::<f64>();
+        let count = (heads.len() * (end - start)) as u64;
+        if self.channels.len() == 1 {
+            return Summary::Recall { correct: total(0).round() as u64, reads: count };
+        }
+        let ratio = total(0) / total(1);
+        Summary::Error { relative: if self.root { ratio.sqrt() } else { ratio }, cosine: total(2) / count as f64, reads: count }
+    }
+}
+
+fn extend(column: &mut Vec<f64>, channel: &Channel, head: usize) {
+    let values = channel.values(head);
+    let mut sum = column.last().copied().unwrap_or(0.0);
+    for index in column.len() - 1..channel.len() {
+        sum += values.get(index).unwrap_or(0.0);
+        column.push(sum);
+    }
+}
