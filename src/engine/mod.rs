@@ -77,3 +77,8 @@ pub enum Event {
     /// replaced ends without a word.
     Ended { id: RunId, error: Option<String> },
 }
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

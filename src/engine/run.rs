@@ -157,18 +157,9 @@ impl Run {
             sink.block(index, block, chunks, own).map_err(|stop| self.stopped(index, stop))?;
         }
         self.reached = target;
-        self.resize(seconds, bytes);
+        self.steps = next_steps(self.steps, seconds, bytes).min(self.plan.steps().max(1));
         sink.reached(target).map_err(|_| RunError::Cancelled)?;
         Ok(!self.is_complete())
-    }
-
-    /// Sets the next block's steps by what this one took.
-    fn resize(&mut self, seconds: f64, bytes: usize) {
-        if seconds > LONG_BLOCK || bytes > BLOCK_BYTES {
-            self.steps = (self.steps / 2).max(1);
-        } else if seconds < SHORT_BLOCK && bytes * 2 <= BLOCK_BYTES {
-            self.steps = (self.steps * 2).min(self.plan.steps().max(1));
-        }
     }
 
     fn stopped(&self, lane: usize, stop: Stop) -> RunError {
@@ -239,6 +230,17 @@ impl Run {
             }
             other => other,
         }
+    }
+}
+
+/// The steps of the next block, by what one of `steps` steps took and wrote.
+fn next_steps(steps: usize, seconds: f64, bytes: usize) -> usize {
+    if seconds > LONG_BLOCK || bytes > BLOCK_BYTES {
+        (steps / 2).max(1)
+    } else if seconds < SHORT_BLOCK && bytes * 2 <= BLOCK_BYTES {
+        steps * 2
+    } else {
+        steps
     }
 }
 
@@ -320,5 +322,21 @@ impl Lane {
         let snapshot = scratch.snapshot().map(Arc::new)?;
         self.scratch = Some(scratch);
         Ok(snapshot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_grow_while_they_are_quick_and_small() {
+        assert_eq!(next_steps(1, 0.001, 100), 2);
+        assert_eq!(next_steps(8, 0.015, 100), 8);
+        assert_eq!(next_steps(8, 0.025, 100), 4);
+        assert_eq!(next_steps(1, 3.0, 100), 1);
+        // 3 MiB: twice that would be over the limit of 4 MiB; 5 MiB is over it already.
+        assert_eq!(next_steps(8, 0.001, 3 << 20), 8);
+        assert_eq!(next_steps(8, 0.001, 5 << 20), 4);
     }
 }
