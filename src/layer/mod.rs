@@ -8,6 +8,7 @@
 //! any chunk boundary: a restored run equals an uninterrupted one, bit for bit.
 
 pub mod feature;
+pub mod ovq;
 pub mod real;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use crate::stream::Stream;
 use crate::trace::{ChannelSpec, LaneTrace, TraceBlock, Values};
 
 /// Every layer there is, in the order in which menus show them. Adding a layer is one line here.
-pub static KINDS: &[&dyn LayerKind] = &[];
+pub static KINDS: &[&dyn LayerKind] = &[&ovq::OvqKind];
 
 /// The layer with this name (`ovq`), if there is one.
 #[must_use]
@@ -114,6 +115,9 @@ pub trait LayerKind: Send + Sync {
     /// What it costs.
     fn cost(&self, setup: &Setup) -> Cost;
     /// Arrays of the reference that are made from this layer's channels, for one key/value head of a finished trace.
+    ///
+    /// Exports and the golden tests look a name up here first, then among the channels, then in the snapshot: an array
+    /// here replaces a channel of the same name (OVQ's `sizes` with its leading 0).
     fn derived(&self, _setup: &Setup, _trace: &LaneTrace, _kv_head: usize) -> Vec<Derived> {
         Vec::new()
     }

@@ -1,0 +1,225 @@
+//! One head's dictionary on the CPU, and stages 2 and 3: which tokens found rows, and how rows move.
+
+use std::ops::Range;
+
+use ndarray::Array3;
+
+use super::rows::Row;
+use super::{Config, Founding};
+use crate::layer::{LayerError, Snapshot, StateArray};
+use crate::stream::Stream;
+use crate::trace::Values;
+
+/// The dictionary of one key/value head; only rows in use are held.
+#[derive(Debug, Clone)]
+pub(super) struct HeadState<R> {
+    dk: usize,
+    dv: usize,
+    /// Key centroids, [n, dk] row-major.
+    pub(super) dict_k: Vec<R>,
+    /// Value centroids, [n, dv] row-major.
+    pub(super) dict_v: Vec<R>,
+    /// Writes assigned so far, [n].
+    pub(super) counts: Vec<u32>,
+    /// log counts, [n].
+    pub(super) log_counts: Vec<R>,
+    /// Of the update: for each row its place among the rows that the chunk changes, or `NONE`. [capacity]
+    slots: Vec<u32>,
+    /// Of the update: changed rows with their members.
+    touched: Vec<(usize, u32)>,
+    /// Of the update: sums of members' keys and values, [touched, dk + dv].
+    sums: Vec<R>,
+    /// Of founding: tokens in the order of their similarity.
+    order: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Where the writes of one head went, over some chunks.
+#[derive(Debug, Clone)]
+pub(super) struct Placed<R> {
+    pub(super) assignments: Vec<i32>,
+    pub(super) similarity: Vec<R>,
+    pub(super) is_new: Vec<i32>,
+    pub(super) margin: Vec<R>,
+    /// One a chunk.
+    pub(super) select_margin: Vec<R>,
+}
+
+impl<R: Row> Placed<R> {
+    pub(super) fn new(writes: usize, chunks: usize) -> Self {
+        Self {
+            assignments: vec![0; writes],
+            similarity: vec![R::zero(); writes],
+            is_new: vec![0; writes],
+            margin: vec![R::infinity(); writes],
+            select_margin: vec![R::infinity(); chunks],
+        }
+    }
+}
+
+impl<R: Row> HeadState<R> {
+    /// An empty dictionary with room for `capacity` rows.
+    pub(super) fn new(dk: usize, dv: usize, capacity: usize) -> Self {
+        Self {
+            dk,
+            dv,
+            dict_k: Vec::with_capacity(capacity * dk),
+            dict_v: Vec::with_capacity(capacity * dv),
+            counts: Vec::with_capacity(capacity),
+            log_counts: Vec::with_capacity(capacity),
+            slots: vec![NONE; capacity],
+            touched: Vec::new(),
+            sums: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// Rows in use.
+    pub(super) fn rows(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Stages 2 and 3 for the chunk `step`, once the nearest centroids stand in `placed` at `local`.
+    pub(super) fn learn(
+        &mut self,
+        stream: &Stream,
+        config: &Config,
+        head: usize,
+        step: usize,
+        placed: &mut Placed<R>,
+        local: Range<usize>,
+        select_at: usize,
+    ) {
+        let new = config.sizes[step + 1] - config.sizes[step];
+        let assignments = &mut placed.assignments[local.clone()];
+        let margin = match config.founding {
+            Founding::Spread => self.found(new, assignments, &placed.similarity[local.clone()], &mut placed.is_new[local]),
+        };
+        placed.select_margin[select_at] = margin;
+        self.update(stream, config, head, stream.chunk_range(config.chunk, step).start, assignments);
+    }
+
+    /// Stage 2: gives the `new` tokens that are least similar to every centroid rows of their own (to be filled by the
+    /// update), and returns the gap in similarity between the last of them and the next token.
+    fn found(&mut self, new: usize, assignments: &mut [i32], similarity: &[R], is_new: &mut [i32]) -> R {
+        let n = self.rows();
+        // The very first token founds row 0 whatever its similarity, which is to itself.
+        let given = usize::from(n == 0);
+        self.order.clear();
+        self.order.extend(given as u32..similarity.len() as u32);
+        let key = |i: &u32| similarity[*i as usize];
+        self.order.sort_unstable_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b)));
+        let cut = new - given;
+        if given == 1 {
+            is_new[0] = 1;
+        }
+        for (rank, &i) in self.order[..cut].iter().enumerate() {
+            assignments[i as usize] = (n + given + rank) as i32;
+            is_new[i as usize] = 1;
+        }
+        let rows = n + new;
+        self.dict_k.resize(rows * self.dk, R::zero());
+        self.dict_v.resize(rows * self.dv, R::zero());
+        self.counts.resize(rows, 0);
+        self.log_counts.resize(rows, R::zero());
+        if 0 < cut && cut < self.order.len() { key(&self.order[cut]) - key(&self.order[cut - 1]) } else { R::infinity() }
+    }
+
+    /// Stage 3: every row moves towards the mean of the tokens assigned to it, summed in the tokens' order.
+    fn update(&mut self, stream: &Stream, config: &Config, head: usize, start: usize, assignments: &[i32]) {
+        let (dk, dv) = (self.dk, self.dv);
+        let width = dk + dv;
+        self.touched.clear();
+        self.sums.clear();
+        let chunk = start..start + assignments.len();
+        let keys = rows_of(stream.keys(), head, chunk.clone()).chunks(dk);
+        let values = rows_of(stream.values(), head, chunk).chunks(dv);
+        for (&row, (key, value)) in assignments.iter().zip(keys.zip(values)) {
+            let row = row as usize;
+            if self.slots[row] == NONE {
+                self.slots[row] = self.touched.len() as u32;
+                self.touched.push((row, 0));
+                self.sums.resize(self.touched.len() * width, R::zero());
+            }
+            let slot = self.slots[row] as usize;
+            self.touched[slot].1 += 1;
+            let sum = &mut self.sums[slot * width..(slot + 1) * width];
+            sum.iter_mut().zip(key.iter().chain(value)).for_each(|(s, &x)| *s = *s + R::from_f32(x));
+        }
+        for (slot, &(row, members)) in self.touched.iter().enumerate() {
+            self.slots[row] = NONE;
+            self.counts[row] += members;
+            let count = self.counts[row];
+            // Exact in either precision: counts stay below 2^24.
+            let (m, c) = (R::from_f64(f64::from(members)), R::from_f64(f64::from(count)));
+            let rate = match config.constant_rate {
+                Some(rate) if count != members => R::from_f64(rate),
+                _ => m / c,
+            };
+            let (key, value) = self.sums[slot * width..(slot + 1) * width].split_at(dk);
+            let dict_k = &mut self.dict_k[row * dk..(row + 1) * dk];
+            let towards = |d: &mut R, s: &R| *d = *d + rate * (*s / m - *d);
+            dict_k.iter_mut().zip(key).for_each(|(d, s)| towards(d, s));
+            self.dict_v[row * dv..(row + 1) * dv].iter_mut().zip(value).for_each(|(d, s)| towards(d, s));
+            if config.normalise_centroids {
+                let norm = dict_k.iter().map(|&x| x * x).sum::<R>().sqrt().max(R::from_f64(1e-12));
+                dict_k.iter_mut().for_each(|x| *x = *x / norm);
+            }
+            self.log_counts[row] = R::from_f64(f64::from(count).ln());
+        }
+    }
+}
+
+/// Rows of one head of a stream's array [heads, rows, numbers].
+pub(super) fn rows_of(array: &Array3<f32>, head: usize, rows: Range<usize>) -> &[f32] {
+    let (_, all, dim) = array.dim();
+    let numbers = array.as_slice().expect("a stream's arrays are in standard layout, see Stream::new");
+    &numbers[(head * all + rows.start) * dim..(head * all + rows.end) * dim]
+}
+
+/// `dict_k` [heads, n, dk], `dict_v` [heads, n, dv] and `counts` [heads, n] after `position` chunks; only rows in use.
+pub(super) fn snapshot<R: Row>(heads: &[HeadState<R>], position: usize) -> Snapshot {
+    let Some(first) = heads.first() else { return Snapshot { position, arrays: Vec::new() } };
+    let (h, n) = (heads.len(), first.rows());
+    let reals = |of: fn(&HeadState<R>) -> &[R]| R::values(heads.iter().flat_map(|s| of(s).iter().copied()).collect());
+    let counts = heads.iter().flat_map(|s| s.counts.iter().map(|&c| c as i32)).collect();
+    Snapshot {
+        position,
+        arrays: vec![
+            StateArray { name: "dict_k", shape: vec![h, n, first.dk], values: reals(|s| &s.dict_k) },
+            StateArray { name: "dict_v", shape: vec![h, n, first.dv], values: reals(|s| &s.dict_v) },
+            StateArray { name: "counts", shape: vec![h, n], values: Values::I32(counts) },
+        ],
+    }
+}
+
+/// Puts a [`snapshot`] back, in which every head has `rows` rows.
+pub(super) fn restore<R: Row>(heads: &mut [HeadState<R>], snapshot: &Snapshot, rows: usize) -> Result<(), LayerError> {
+    let Some((dk, dv)) = heads.first().map(|s| (s.dk, s.dv)) else { return Ok(()) };
+    let h = heads.len();
+    let find = |name: &'static str, shape: &[usize]| {
+        snapshot
+            .array(name)
+            .filter(|a| a.shape == shape && a.values.len() == shape.iter().product::<usize>())
+            .ok_or_else(|| LayerError::Restore(format!("it has no `{name}` of shape {shape:?}")))
+    };
+    let reals = |name: &'static str, shape: &[usize]| {
+        R::of_values(&find(name, shape)?.values).ok_or_else(|| LayerError::Restore(format!("`{name}` has another precision")))
+    };
+    let (dict_k, dict_v) = (reals("dict_k", &[h, rows, dk])?, reals("dict_v", &[h, rows, dv])?);
+    let counts =
+        find("counts", &[h, rows])?.values.as_i32().ok_or_else(|| LayerError::Restore("`counts` are not whole numbers".to_owned()))?;
+    if let Some(c) = counts.iter().find(|&&c| c < 1) {
+        return Err(LayerError::Restore(format!("a row in use has the count {c}")));
+    }
+    for (i, state) in heads.iter_mut().enumerate() {
+        state.dict_k.clear();
+        state.dict_k.extend_from_slice(&dict_k[i * rows * dk..(i + 1) * rows * dk]);
+        state.dict_v.clear();
+        state.dict_v.extend_from_slice(&dict_v[i * rows * dv..(i + 1) * rows * dv]);
+        state.counts = counts[i * rows..(i + 1) * rows].iter().map(|&c| c as u32).collect();
+        state.log_counts = state.counts.iter().map(|&c| R::from_f64(f64::from(c).ln())).collect();
+    }
+    Ok(())
+}
