@@ -107,7 +107,9 @@ impl<R: Row> OvqCpu<R> {
         }
         let rows = self.heads[0].rows() + chunk.len();
         if jobs.len() < 2 || jobs.len() * block(chunk.len()) * rows * (self.stream.key_dim() + dv) < SERIAL_MADDS {
-            jobs.into_iter().for_each(|job| self.run(job, chunk));
+            for job in jobs {
+                self.run(job, chunk);
+            }
         } else {
             // The last pushed are the longest: predictions. They go first.
             jobs.into_par_iter().rev().with_max_len(1).for_each(|job| self.run(job, chunk));
@@ -137,12 +139,12 @@ impl<R: Row> OvqCpu<R> {
         for tile in tiles(state.rows()) {
             let width = tile.len();
             let logits = room(logits, count * width);
-            matmul(beta, queries, Transposed((&state.dict_k[tile.start * dk..], width, dk)), R::zero(), logits);
+            matmul(beta, queries, &Transposed((&state.dict_k[tile.start * dk..], width, dk)), R::zero(), logits);
             for (row, (logits, out)) in logits.chunks_mut(width).zip(out.chunks_mut(dv)).enumerate() {
                 let max = if self.config.count_bias { R::add_and_max(logits, &state.log_counts[tile.clone()]) } else { R::largest(logits) };
                 softmax.absorb(row, logits, max, out);
             }
-            matmul(R::one(), (logits, count, width), Plain((&state.dict_v[tile.start * dv..], width, dv)), R::one(), out);
+            matmul(R::one(), (logits, count, width), &Plain((&state.dict_v[tile.start * dv..], width, dv)), R::one(), out);
         }
         // The chunk's own pairs, as far as the last of these reads may see.
         let visible: &[u32] = &stream.after()[reads];
@@ -151,7 +153,7 @@ impl<R: Row> OvqCpu<R> {
             let keys = cast_rows(rows_of(stream.keys(), kv, start..start + width), keys);
             let values = cast_rows(rows_of(stream.values(), kv, start..start + width), values);
             let logits = room(logits, count * width);
-            matmul(beta, queries, Transposed((keys, width, dk)), R::zero(), logits);
+            matmul(beta, queries, &Transposed((keys, width, dk)), R::zero(), logits);
             for (row, (logits, out)) in logits.chunks_mut(width).zip(out.chunks_mut(dv)).enumerate() {
                 let (seen, hidden) = logits.split_at_mut((visible[row] as usize).saturating_sub(start).min(width));
                 hidden.fill(R::zero());
@@ -159,7 +161,7 @@ impl<R: Row> OvqCpu<R> {
                     softmax.absorb(row, seen, R::largest(seen), out);
                 }
             }
-            matmul(R::one(), (logits, count, width), Plain((values, width, dv)), R::one(), out);
+            matmul(R::one(), (logits, count, width), &Plain((values, width, dv)), R::one(), out);
         }
         softmax.finish(out, dv);
     }
@@ -189,7 +191,7 @@ impl<R: Row> OvqCpu<R> {
         for tile in tiles(dictionary.len() / dk) {
             let width = tile.len();
             let logits = room(logits, count * width);
-            matmul(R::one(), (tokens, count, dk), Transposed((&dictionary[tile.start * dk..tile.end * dk], width, dk)), R::zero(), logits);
+            matmul(R::one(), (tokens, count, dk), &Transposed((&dictionary[tile.start * dk..tile.end * dk], width, dk)), R::zero(), logits);
             for (i, row) in logits.chunks(width).enumerate() {
                 let (best, second) = R::top_two(row);
                 let lower = if best > similarity[i] { similarity[i] } else { best };
@@ -201,7 +203,9 @@ impl<R: Row> OvqCpu<R> {
             }
         }
         // With a single centroid the second best is negative infinity, and the margin infinite as it should be.
-        margin.iter_mut().zip(similarity).for_each(|(m, s)| *m = *s - *m);
+        for (m, &mut s) in margin.iter_mut().zip(similarity) {
+            *m = s - *m;
+        }
     }
 }
 
@@ -222,7 +226,7 @@ impl<R: Row> Layer for OvqCpu<R> {
             let (stream, config) = (&self.stream, &self.config);
             let local = chunk.start - written.writes.start..chunk.end - written.writes.start;
             let update = |(head, (state, placed)): (usize, (&mut HeadState<R>, &mut Placed<R>))| {
-                state.learn(stream, config, head, step, placed, local.clone(), step - steps.start);
+                placed.select_margin[step - steps.start] = state.learn(stream, config, head, step, placed, local.clone());
             };
             if self.heads.len() == 1 {
                 self.heads.iter_mut().zip(&mut written.placed).enumerate().for_each(update);
@@ -297,7 +301,9 @@ impl<R: Row> Softmax<R> {
         if max > self.max[r] {
             let scale = (self.max[r] - max).exp();
             self.sum[r] = self.sum[r] * scale;
-            out.iter_mut().for_each(|x| *x = *x * scale);
+            for x in out {
+                *x = *x * scale;
+            }
             self.max[r] = max;
         }
         self.sum[r] = self.sum[r] + R::exp_and_sum(logits, self.max[r]);
@@ -305,7 +311,9 @@ impl<R: Row> Softmax<R> {
 
     fn finish(&self, out: &mut [R], dv: usize) {
         for (out, &sum) in out.chunks_mut(dv).zip(&self.sum) {
-            out.iter_mut().for_each(|x| *x = *x / sum);
+            for x in out {
+                *x = *x / sum;
+            }
         }
     }
 }
@@ -360,12 +368,12 @@ enum Right<'a, R> {
 use Right::{Plain, Transposed};
 
 /// out = alpha left right + beta out, all row-major.
-fn matmul<R: Row>(alpha: R, left: Matrix<'_, R>, right: Right<'_, R>, beta: R, out: &mut [R]) {
+fn matmul<R: Row>(alpha: R, left: Matrix<'_, R>, right: &Right<'_, R>, beta: R, out: &mut [R]) {
     fn view<R: Row>((numbers, rows, columns): Matrix<'_, R>) -> ArrayView2<'_, R> {
         ArrayView2::from_shape((rows, columns), &numbers[..rows * columns]).expect("the slice has rows * columns numbers")
     }
     let left = view(left);
-    let right = match right {
+    let right = match *right {
         Plain(m) => view(m),
         Transposed(m) => view(m).reversed_axes(),
     };

@@ -4,16 +4,16 @@
 //! dictionary Dk [N, dk], a value dictionary Dv [N, dv] and counts c [N], of which the first n rows are in use. A chunk of
 //! writes goes through three stages:
 //!
-//! 1. **Predict.** Every read of the chunk is softmax over [beta q.Dk_j + log c_j, j < n] and [beta q.k_i, i in the chunk,
-//!    i < after], applied to [Dv ; v]: the chunk's own pairs are used raw.
+//! 1. **Predict.** Every read of the chunk is softmax over `[beta q.Dk_j + log c_j, j < n]` and `[beta q.k_i, i in the chunk,
+//!    i < after]`, applied to `[Dv ; v]`: the chunk's own pairs are used raw.
 //! 2. **Grow.** The number of rows after t writes is a function of t alone ([`Growth`]); the m rows that the chunk adds are
 //!    founded by those m of its tokens whose largest similarity to the centroids of stage 1 is smallest, in ascending
 //!    order of it, each with its own key and value. In the first chunk the first token founds row 0 and the similarity is
 //!    to its key.
-//! 3. **Update.** Every other token goes to its nearest centroid *of stage 1*: c_j += members,
-//!    Dk_j += (members / c_j) (mean of the members' keys - Dk_j), the same for Dv. That is the running mean.
+//! 3. **Update.** Every other token goes to its nearest centroid *of stage 1*: `c_j += members`,
+//!    `Dk_j += (members / c_j) (mean of the members' keys - Dk_j)`, the same for Dv. That is the running mean.
 //!
-//! Equal scores: the lower index wins. The rate of a constant-rate run replaces members / c_j, but for rows just founded.
+//! Equal scores: the lower index wins. The rate of a constant-rate run replaces `members / c_j`, but for rows just founded.
 
 mod cpu;
 mod growth;

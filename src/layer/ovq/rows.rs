@@ -24,14 +24,18 @@ pub(super) trait Row: Real {
 
 impl Row for f64 {
     fn add_and_max(row: &mut [Self], bias: &[Self]) -> Self {
-        row.iter_mut().zip(bias).for_each(|(x, b)| *x += b);
+        for (x, b) in row.iter_mut().zip(bias) {
+            *x += b;
+        }
         Self::largest(row)
     }
     fn largest(row: &[Self]) -> Self {
         row.iter().fold(Self::NEG_INFINITY, |best, &x| if x > best { x } else { best })
     }
     fn exp_and_sum(row: &mut [Self], max: Self) -> Self {
-        row.iter_mut().for_each(|x| *x = (*x - max).exp());
+        for x in row.iter_mut() {
+            *x = (*x - max).exp();
+        }
         row.iter().sum()
     }
     fn top_two(row: &[Self]) -> (Self, Self) {

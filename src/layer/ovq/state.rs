@@ -80,7 +80,8 @@ impl<R: Row> HeadState<R> {
         self.counts.len()
     }
 
-    /// Stages 2 and 3 for the chunk `step`, once the nearest centroids stand in `placed` at `local`.
+    /// Stages 2 and 3 for the chunk `step`, once the nearest centroids stand in `placed` at `local`. Returns the founding
+    /// margin.
     pub(super) fn learn(
         &mut self,
         stream: &Stream,
@@ -89,15 +90,14 @@ impl<R: Row> HeadState<R> {
         step: usize,
         placed: &mut Placed<R>,
         local: Range<usize>,
-        select_at: usize,
-    ) {
+    ) -> R {
         let new = config.sizes[step + 1] - config.sizes[step];
         let assignments = &mut placed.assignments[local.clone()];
         let margin = match config.founding {
             Founding::Spread => self.found(new, assignments, &placed.similarity[local.clone()], &mut placed.is_new[local]),
         };
-        placed.select_margin[select_at] = margin;
         self.update(stream, config, head, stream.chunk_range(config.chunk, step).start, assignments);
+        margin
     }
 
     /// Stage 2: gives the `new` tokens that are least similar to every centroid rows of their own (to be filled by the
@@ -145,7 +145,9 @@ impl<R: Row> HeadState<R> {
             let slot = self.slots[row] as usize;
             self.touched[slot].1 += 1;
             let sum = &mut self.sums[slot * width..(slot + 1) * width];
-            sum.iter_mut().zip(key.iter().chain(value)).for_each(|(s, &x)| *s = *s + R::from_f32(x));
+            for (s, &x) in sum.iter_mut().zip(key.iter().chain(value)) {
+                *s = *s + R::from_f32(x);
+            }
         }
         for (slot, &(row, members)) in self.touched.iter().enumerate() {
             self.slots[row] = NONE;
@@ -159,12 +161,15 @@ impl<R: Row> HeadState<R> {
             };
             let (key, value) = self.sums[slot * width..(slot + 1) * width].split_at(dk);
             let dict_k = &mut self.dict_k[row * dk..(row + 1) * dk];
-            let towards = |d: &mut R, s: &R| *d = *d + rate * (*s / m - *d);
-            dict_k.iter_mut().zip(key).for_each(|(d, s)| towards(d, s));
-            self.dict_v[row * dv..(row + 1) * dv].iter_mut().zip(value).for_each(|(d, s)| towards(d, s));
+            let dict_v = &mut self.dict_v[row * dv..(row + 1) * dv];
+            for (d, &sum) in dict_k.iter_mut().zip(key).chain(dict_v.iter_mut().zip(value)) {
+                *d = *d + rate * (sum / m - *d);
+            }
             if config.normalise_centroids {
                 let norm = dict_k.iter().map(|&x| x * x).sum::<R>().sqrt().max(R::from_f64(1e-12));
-                dict_k.iter_mut().for_each(|x| *x = *x / norm);
+                for x in dict_k {
+                    *x = *x / norm;
+                }
             }
             self.log_counts[row] = R::from_f64(f64::from(count).ln());
         }
