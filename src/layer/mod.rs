@@ -8,6 +8,7 @@
 //! any chunk boundary: a restored run equals an uninterrupted one, bit for bit.
 
 pub mod feature;
+pub mod lola;
 pub mod ovq;
 pub mod real;
 
@@ -23,7 +24,7 @@ use crate::stream::Stream;
 use crate::trace::{ChannelSpec, LaneTrace, TraceBlock, Values};
 
 /// Every layer there is, in the order in which menus show them. Adding a layer is one line here.
-pub static KINDS: &[&dyn LayerKind] = &[&ovq::OvqKind];
+pub static KINDS: &[&dyn LayerKind] = &[&ovq::OvqKind, &lola::LolaKind];
 
 /// The layer with this name (`ovq`), if there is one.
 #[must_use]

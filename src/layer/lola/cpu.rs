@@ -1,0 +1,321 @@
+//! `LoLA` on the CPU, in either precision: what the GPU kernels are held against.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use rayon::prelude::*;
+
+use super::config::{Config, Recorded, Score, Step};
+use super::trace::{HeadTrace, channel};
+use crate::layer::feature::FeatureMap;
+use crate::layer::real::{EPSILON, Real, cast};
+use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
+use crate::stream::Stream;
+use crate::trace::{TraceBlock, Values};
+
+/// Features that are held at once, by each thread: 1 to 2 MiB.
+const FEATURE_NUMBERS: usize = 1 << 18;
+/// Logits that are held at once, by each thread.
+const LOGIT_NUMBERS: usize = 1 << 20;
+/// Reads that are answered together, at most.
+const READ_ROWS: usize = 64;
+
+/// What the heads share.
+#[derive(Debug)]
+struct Shared<R> {
+    config: Config,
+    stream: Arc<Stream>,
+    map: FeatureMap<R>,
+}
+
+/// One key/value head's memory (the window is the stream itself).
+#[derive(Debug, Clone)]
+struct Head<R> {
+    /// H [D, dv].
+    state: Array2<R>,
+    /// s [D].
+    normaliser: Array1<R>,
+    /// The ids in the cache, ascending.
+    cached: Vec<usize>,
+}
+
+/// A running layer.
+#[derive(Debug)]
+pub struct Lola<R> {
+    shared: Shared<R>,
+    heads: Vec<Head<R>>,
+    position: usize,
+}
+
+/// What one key/value head wrote: its steps, and its query heads' reads one after the other.
+struct HeadOutput<R> {
+    steps: HeadTrace<R>,
+    /// For each query head of the group, [reads, dv].
+    outputs: Vec<Vec<R>>,
+    /// For each query head of the group, [reads, 3].
+    shares: Vec<Vec<R>>,
+}
+
+impl<R: Real> Lola<R> {
+    /// A layer at the start of its stream.
+    ///
+    /// # Errors
+    /// If the feature map's arrays do not fit.
+    pub fn new(setup: &Setup) -> Result<Self, LayerError> {
+        let map = FeatureMap::new(super::NAME, setup)?;
+        let stream = Arc::clone(&setup.stream);
+        let empty =
+            Head { state: Array2::zeros((map.dim(), stream.value_dim())), normaliser: Array1::zeros(map.dim()), cached: Vec::new() };
+        let heads = vec![empty; stream.kv_heads()];
+        Ok(Self { shared: Shared { config: Config::new(setup), stream, map }, heads, position: 0 })
+    }
+}
+
+impl<R: Real> Layer for Lola<R> {
+    fn position(&self) -> usize {
+        self.position
+    }
+
+    fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
+        let shared = &self.shared;
+        let steps = self.position..(self.position + chunks).min(shared.config.steps());
+        let written: Vec<_> = self.heads.par_iter_mut().enumerate().map(|(h, head)| head.run(shared, h, steps.clone(), record)).collect();
+        self.position = steps.end;
+        if record == Record::StateOnly || steps.is_empty() {
+            return Ok(());
+        }
+        let writes = shared.config.step(steps.start).writes.start..shared.config.step(steps.end - 1).writes.end;
+        let reads = shared.stream.reads_within(writes);
+        let joined = |part: fn(&HeadOutput<R>) -> &Vec<Vec<R>>| R::values(written.iter().flat_map(|w| part(w).concat()).collect());
+        out.push(channel::OUTPUTS, reads.clone(), joined(|w| &w.outputs));
+        out.push(channel::SHARES, reads, joined(|w| &w.shares));
+        let traces: Vec<_> = written.into_iter().map(|w| w.steps).collect();
+        HeadTrace::write(&traces, steps, out);
+        Ok(())
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, LayerError> {
+        let (heads, d, dv) = (self.heads.len(), self.shared.map.dim(), self.shared.stream.value_dim());
+        let state = self.heads.iter().flat_map(|h| h.state.iter().copied()).collect();
+        let normaliser = self.heads.iter().flat_map(|h| h.normaliser.iter().copied()).collect();
+        let cached = self.heads.iter().flat_map(|h| h.cached.iter().map(|&id| id as i32)).collect();
+        let n = self.shared.config.cached(self.position);
+        Ok(Snapshot {
+            position: self.position,
+            arrays: vec![
+                StateArray { name: "state", shape: vec![heads, d, dv], values: R::values(state) },
+                StateArray { name: "normaliser", shape: vec![heads, d], values: R::values(normaliser) },
+                StateArray { name: "cached", shape: vec![heads, n], values: Values::I32(cached) },
+            ],
+        })
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), LayerError> {
+        let (heads, d, dv) = (self.heads.len(), self.shared.map.dim(), self.shared.stream.value_dim());
+        let state = real_array::<R>(snapshot, "state", &[heads, d, dv])?;
+        let normaliser = real_array::<R>(snapshot, "normaliser", &[heads, d])?;
+        let cached = super::trace::cached_ids(&self.shared.config, snapshot)?;
+        for (h, head) in self.heads.iter_mut().enumerate() {
+            head.state.iter_mut().zip(&state[h * d * dv..]).for_each(|(to, &from)| *to = from);
+            head.normaliser.iter_mut().zip(&normaliser[h * d..]).for_each(|(to, &from)| *to = from);
+            head.cached = cached[h].iter().map(|&id| id as usize).collect();
+        }
+        self.position = snapshot.position;
+        Ok(())
+    }
+}
+
+/// An array of a snapshot in this precision and shape.
+fn real_array<'a, R: Real>(snapshot: &'a Snapshot, name: &str, shape: &[usize]) -> Result<&'a [R], LayerError> {
+    let array = snapshot.array(name).filter(|a| a.shape == shape);
+    let numbers = array.and_then(|a| R::of_values(&a.values)).filter(|v| v.len() == shape.iter().product::<usize>());
+    numbers.ok_or_else(|| LayerError::Restore(format!("`{name}` must be there with shape {shape:?}, in this layer's precision")))
+}
+
+impl<R: Real> Head<R> {
+    /// Runs the steps `steps`; `index` is this head's place among the key/value heads.
+    fn run(&mut self, shared: &Shared<R>, index: usize, steps: Range<usize>, record: Record) -> HeadOutput<R> {
+        let group = shared.stream.query_heads() / shared.stream.kv_heads();
+        let mut out = HeadOutput { steps: HeadTrace::default(), outputs: vec![Vec::new(); group], shares: vec![Vec::new(); group] };
+        for step in steps {
+            let step = shared.config.step(step);
+            if record == Record::All {
+                self.read(shared, index, &step, &mut out);
+            }
+            self.update(shared, index, &step, (record == Record::All).then_some(&mut out.steps));
+        }
+        out
+    }
+
+    /// Answers the chunk's reads with the state as it is before the update.
+    fn read(&self, shared: &Shared<R>, index: usize, step: &Step, out: &mut HeadOutput<R>) {
+        let stream = &shared.stream;
+        let reads = stream.reads_within(step.writes.clone());
+        if reads.is_empty() {
+            return;
+        }
+        let ids: Vec<usize> = step.raw.clone().chain(self.cached.iter().copied()).collect();
+        let pairs = Pairs {
+            keys: gather(&stream.keys_of(index), &ids),
+            values: gather(&stream.values().index_axis(Axis(0), index), &ids),
+            raw: step.raw.clone(),
+        };
+        let rows = (LOGIT_NUMBERS / ids.len().max(1)).clamp(1, READ_ROWS);
+        let tiles: Vec<Range<usize>> = reads.clone().step_by(rows).map(|r| r..(r + rows).min(reads.end)).collect();
+        for local in 0..out.outputs.len() {
+            let query_head = index * out.outputs.len() + local;
+            let answers: Vec<_> = tiles.par_iter().map(|tile| self.answer(shared, query_head, tile.clone(), &pairs)).collect();
+            for (outputs, shares) in answers {
+                out.outputs[local].extend(outputs);
+                out.shares[local].extend(shares);
+            }
+        }
+    }
+
+    /// Outputs [tile, dv] and shares [tile, 3] of some reads of one query head.
+    fn answer(&self, shared: &Shared<R>, query_head: usize, tile: Range<usize>, pairs: &Pairs<R>) -> (Vec<R>, Vec<R>) {
+        let stream = &shared.stream;
+        let queries: Array2<R> = cast(stream.queries().slice(s![query_head, tile.clone(), ..]));
+        let features = shared.map.queries(query_head, &queries.view());
+        let mut weights = queries.dot(&pairs.keys.t());
+        let (beta, zero) = (R::from_f64(shared.config.beta), R::zero());
+        // The largest logit, or 0 if that is larger, is taken out of every part: e^(-m) of the state's weight and of the epsilon.
+        let mut scales = Vec::with_capacity(tile.len());
+        let mut shares = Vec::with_capacity(3 * tile.len());
+        for (mut row, read) in weights.rows_mut().into_iter().zip(tile) {
+            let after = stream.after()[read] as usize;
+            // The chunk's writes that this read may not see yet; the cached pairs come after them.
+            let (hidden, cached) = (after - pairs.raw.start, pairs.raw.len());
+            row.mapv_inplace(|x| beta * x);
+            let visible = row.iter().enumerate().filter(|&(i, _)| i < hidden || i >= cached).map(|(_, &x)| x);
+            let top = visible.fold(zero, R::max);
+            for (i, x) in row.iter_mut().enumerate() {
+                *x = if i < hidden || i >= cached { (*x - top).exp() } else { zero };
+            }
+            shares.extend([row.slice(s![..hidden]).sum(), row.slice(s![cached..]).sum(), zero]);
+            scales.push((-top).exp());
+        }
+        let mut outputs = weights.dot(&pairs.values);
+        let from_state = features.dot(&self.state);
+        let of_state = features.dot(&self.normaliser);
+        let (weight, epsilon) = (R::from_f64(shared.config.linear_weight), R::from_f64(EPSILON));
+        for (r, mut row) in outputs.rows_mut().into_iter().enumerate() {
+            let linear = weight * scales[r];
+            let share = &mut shares[3 * r..3 * r + 3];
+            share[2] = linear * of_state[r];
+            let whole = share[0] + share[1] + share[2] + epsilon * scales[r];
+            row.zip_mut_with(&from_state.row(r), |o, &x| *o = (*o + linear * x) / whole);
+            share.iter_mut().for_each(|x| *x = *x / whole);
+        }
+        (outputs.into_iter().collect(), shares)
+    }
+
+    /// Scores the candidates, keeps the best in the cache and folds the others into the state.
+    fn update(&mut self, shared: &Shared<R>, index: usize, step: &Step, trace: Option<&mut HeadTrace<R>>) {
+        let ids: Vec<usize> = self.cached.iter().copied().chain(step.leaving.clone()).collect();
+        let scores = match shared.config.score {
+            Score::Sre => self.self_recall_errors(shared, index, &ids),
+            Score::Fifo => ids.iter().map(|&id| R::from_f64(id as f64)).collect(),
+        };
+        let order = ranking(&scores);
+        let mut keep = vec![false; ids.len()];
+        order[..step.kept].iter().for_each(|&at| keep[at] = true);
+        let (kept, folded): (Vec<_>, Vec<_>) = ids.iter().zip(&keep).partition(|&(_, &keep)| keep);
+        let folded: Vec<usize> = folded.into_iter().map(|(&id, _)| id).collect();
+        if let Some(trace) = trace {
+            trace.record(&shared.config, step, &Selection { ids: &ids, scores: &scores, keep: &keep, order: &order });
+        }
+        self.cached = kept.into_iter().map(|(&id, _)| id).collect();
+        self.fold(shared, index, &folded);
+    }
+
+    /// SRE of each write in `ids` against the present state.
+    fn self_recall_errors(&self, shared: &Shared<R>, index: usize, ids: &[usize]) -> Vec<R> {
+        let stream = &shared.stream;
+        let epsilon = R::from_f64(EPSILON);
+        let score = |ids: &[usize]| -> Vec<R> {
+            let features = shared.map.keys(index, &gather(&stream.keys_of(index), ids).view());
+            let recalled = features.dot(&self.state);
+            let whole = features.dot(&self.normaliser);
+            let values = stream.values().index_axis(Axis(0), index);
+            let rows = recalled.rows().into_iter().zip(&whole).zip(ids);
+            rows.map(|((row, &whole), &id)| {
+                let error = |(&x, &v): (&R, &f32)| (x / (whole + epsilon) - R::from_f32(v)).powi(2);
+                row.iter().zip(values.row(id)).map(error).sum()
+            })
+            .collect()
+        };
+        ids.par_chunks(feature_rows(shared.map.dim())).map(score).collect::<Vec<_>>().concat()
+    }
+
+    /// H += phi(k) v^T and s += phi(k), in the order of `ids`.
+    fn fold(&mut self, shared: &Shared<R>, index: usize, ids: &[usize]) {
+        for ids in ids.chunks(feature_rows(shared.map.dim())) {
+            let features = shared.map.keys(index, &gather(&shared.stream.keys_of(index), ids).view());
+            let values: Array2<R> = gather(&shared.stream.values().index_axis(Axis(0), index), ids);
+            general_mat_mul(R::one(), &features.t(), &values, R::one(), &mut self.state);
+            self.normaliser.zip_mut_with(&features.sum_axis(Axis(0)), |s, &phi| *s = *s + phi);
+        }
+    }
+}
+
+/// The pairs that a chunk's reads see whole: the raw ones, then the cached ones.
+struct Pairs<R> {
+    keys: Array2<R>,
+    values: Array2<R>,
+    raw: Range<usize>,
+}
+
+/// One update's candidates, in the order of their ids, and what became of them.
+pub(super) struct Selection<'a, R> {
+    pub ids: &'a [usize],
+    pub scores: &'a [R],
+    pub keep: &'a [bool],
+    /// Places in the lists above, best first.
+    pub order: &'a [usize],
+}
+
+impl<R: Real> HeadTrace<R> {
+    /// Records one update.
+    fn record(&mut self, config: &Config, step: &Step, selection: &Selection<'_, R>) {
+        let Selection { ids, scores, keep, order } = *selection;
+        let recorded = if config.recorded() == Recorded::All { 0..ids.len() } else { step.cached..ids.len() };
+        self.candidates.extend(ids[recorded.clone()].iter().map(|&id| id as i32));
+        self.scores.extend(&scores[recorded.clone()]);
+        self.candidate_lengths.push(recorded.len() as u32);
+        let (was, new) = (0..step.cached, step.cached..ids.len());
+        let before = self.admitted.len();
+        self.admitted.extend(new.filter(|&at| keep[at]).map(|at| ids[at] as i32));
+        self.admitted_lengths.push((self.admitted.len() - before) as u32);
+        let before = self.displaced.len();
+        self.displaced.extend(was.filter(|&at| !keep[at]).map(|at| ids[at] as i32));
+        self.displaced_lengths.push((self.displaced.len() - before) as u32);
+        let worst_kept = (config.cache > 0 && step.kept == config.cache).then(|| scores[order[step.kept - 1]]);
+        self.threshold.push(worst_kept.unwrap_or_else(R::nan));
+        self.select_margin.push(match worst_kept {
+            Some(kept) if step.folded > 0 => kept - scores[order[step.kept]],
+            _ => R::infinity(),
+        });
+        self.cached_count.push(step.kept as i32);
+    }
+}
+
+/// Places of the scores, the largest first; equal ones by place, which is by id; one that is no number counts as the smallest.
+fn ranking<R: Real>(scores: &[R]) -> Vec<usize> {
+    let key = |&at: &usize| if scores[at].is_nan() { R::neg_infinity() } else { scores[at] };
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b)));
+    order
+}
+
+/// How many rows of D features are made at once.
+fn feature_rows(d: usize) -> usize {
+    (FEATURE_NUMBERS / d).max(1)
+}
+
+/// The rows `ids` of an array [T, n], in precision `R`.
+fn gather<R: Real>(rows: &ArrayView2<'_, f32>, ids: &[usize]) -> Array2<R> {
+    Array2::from_shape_fn((ids.len(), rows.ncols()), |(i, j)| R::from_f32(rows[[ids[i], j]]))
+}

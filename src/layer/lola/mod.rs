@@ -1,0 +1,143 @@
+//! `LoLA`: a sliding window, a sparse cache of the pairs that are hard to recall, and a linear state for the rest.
+//!
+//! McDermott, Heath, Parhi, arXiv 2505.23666; LAYERS.md, "LoLA". With `cache` = 0 it is `LoLCATs` (arXiv 2410.10254).
+//!
+//! **Read.** Over `raw` (the writes not yet folded or cached, i < after) and the cached pairs, with phi a
+//! [feature map](super::feature) and w = `linear_weight`:
+//!
+//! ```text
+//! out = [ sum_raw e^(beta q.k_i) v_i + w phi(q)^T H ] / [ sum_raw e^(beta q.k_i) + w phi(q)^T s + 1e-6 ]
+//! ```
+//!
+//! with m = max(0, largest logit) taken out of both parts, so e^(-m) multiplies w and the epsilon. The normaliser's three
+//! terms (window, cache, state), as parts of the whole, say where an answer came from: the channel `shares`.
+//!
+//! **Update**, after every `chunk` writes. The writes older than the newest `window` leave the window; they and the cached
+//! pairs are the candidates. Each is scored against the state *as it is before this update*; the `cache` largest scores
+//! stay (equal scores: the older write), the others are folded in the order of their ids: H += phi(k) v^T, s += phi(k).
+//!
+//! The score is the self-recall error, SRE(k, v) = | phi(k)^T H / (phi(k)^T s + 1e-6) - v |^2, or for comparison the write's
+//! index (first in, first out). How many writes are where follows from the position alone ([`config::Step`]); which, from
+//! the scores: see [`residency`].
+
+pub mod config;
+pub mod cpu;
+pub mod residency;
+pub mod trace;
+
+use std::sync::Arc;
+
+use crate::gpu::{GpuError, GpuStream};
+use crate::layer::feature::{self, FEATURES, FMAP, SEED, SHARPNESS};
+use crate::layer::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
+use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
+use crate::trace::{ChannelSpec, LaneTrace};
+
+use config::Config;
+
+/// The layer's name.
+pub const NAME: &str = "lola";
+
+/// The kind `lola`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LolaKind;
+
+static PARAMS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "window",
+        title: "window",
+        doc: "How many of the newest pairs are kept whole, whatever they are.",
+        kind: ParamKind::Int { min: 0, max: 131_072, default: 64, log: true },
+    },
+    ParamSpec {
+        name: "cache",
+        title: "cache",
+        doc: "How many older pairs are kept whole because the linear state recalls them badly. 0 is LoLCATs.",
+        kind: ParamKind::Int { min: 0, max: 16_384, default: 128, log: true },
+    },
+    ParamSpec {
+        name: "chunk",
+        title: "chunk",
+        doc: "Writes between two updates of cache and state. 1 is token by token, the paper's generation mode.",
+        kind: ParamKind::Int { min: 1, max: 1024, default: 64, log: true },
+    },
+    ParamSpec {
+        name: "beta",
+        title: "logit scale beta",
+        doc: "The factor on q.k in the window and the cache, and in the maps taylor2 and favor.",
+        kind: ParamKind::AutoFloat { min: 0.0, max: 1e4, auto: "the stream's logit scale", log: true },
+    },
+    FMAP,
+    SHARPNESS,
+    FEATURES,
+    SEED,
+    ParamSpec {
+        name: "score",
+        title: "cache score",
+        doc: "What decides which candidates stay in the cache: those with the largest score.",
+        kind: ParamKind::Choice {
+            options: &[
+                ("sre", "self-recall error: how badly the linear state returns the pair's own value for its own key"),
+                ("fifo", "the write's index: the newest stay, whatever they are (first in, first out)"),
+            ],
+        },
+    },
+    ParamSpec {
+        name: "linear_weight",
+        title: "weight of the state",
+        doc: "The factor w on the linear state's part of a read: (1 - g) / g of a LoLCATs gate g.",
+        kind: ParamKind::Float { min: 0.0, max: 1e6, default: 1.0, log: true },
+    },
+];
+
+impl LayerKind for LolaKind {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "LoLA"
+    }
+
+    fn about(&self) -> &'static str {
+        "Keeps the newest pairs in a sliding window, the pairs that its linear state recalls worst in a sparse cache, and \
+         everything else in that state. What is odd is kept whole, what is common is compressed. Without the cache it is \
+         LoLCATs. McDermott, Heath, Parhi, arXiv 2505.23666."
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        PARAMS
+    }
+
+    fn chunk(&self, params: &Resolved) -> Option<usize> {
+        Some(params.size("chunk"))
+    }
+
+    fn check(&self, setup: &Setup) -> Result<(), ParamError> {
+        check_sizes(setup)?;
+        feature::check(NAME, setup)
+    }
+
+    fn channels(&self, setup: &Setup) -> Vec<ChannelSpec> {
+        trace::channels(setup)
+    }
+
+    fn cost(&self, setup: &Setup) -> Cost {
+        Config::new(setup).cost(setup)
+    }
+
+    fn derived(&self, setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<Derived> {
+        trace::derived(&Config::new(setup), trace, kv_head)
+    }
+
+    fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {
+        Ok(match precision {
+            Precision::Single => Box::new(cpu::Lola::<f32>::new(setup)?),
+            Precision::Double => Box::new(cpu::Lola::<f64>::new(setup)?),
+        })
+    }
+
+    fn gpu(&self, _setup: &Setup, _stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
+        Err(GpuError::Kernel { kernel: NAME.to_owned(), reason: "it has no kernels yet".to_owned() }.into())
+    }
+}
