@@ -3,6 +3,11 @@
 //! A panel is one file here and one line in [`PANELS`]. It reads [`Look`] and pushes [`Command`]s. It never names a layer's
 //! `cpu` or `gpu` module: it reads channels by name.
 
+pub mod assignments;
+pub mod common;
+pub mod counts;
+pub mod growth;
+
 use std::sync::Arc;
 
 use crate::app::command::Command;
@@ -10,7 +15,16 @@ use crate::session::plan::{Plan, PlanLane};
 use crate::trace::LaneTrace;
 
 /// Every panel there is, in the order of the View menu. Adding one is one line here.
-pub static PANELS: &[PanelEntry] = &[];
+pub static PANELS: &[PanelEntry] = &[
+    PanelEntry { name: "growth", title: "Growth", help: growth::HELP, make: || Box::new(growth::Growth::default()) },
+    PanelEntry {
+        name: "assignments",
+        title: "Assignments",
+        help: assignments::HELP,
+        make: || Box::new(assignments::Assignments::default()),
+    },
+    PanelEntry { name: "counts", title: "Counts", help: counts::HELP, make: || Box::new(counts::Counts::default()) },
+];
 
 /// A line of the list of panels.
 #[derive(Debug, Clone, Copy)]

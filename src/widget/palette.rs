@@ -119,7 +119,7 @@ impl Ink {
         let rgb = Color32::from_rgb;
         let text = visuals.text_color();
         let paper = visuals.extreme_bg_color;
-        let quiet = blend(paper, text, 0.72);
+        let quiet = blend(paper, text, 0.88);
         if visuals.dark_mode {
             Self {
                 dark: true,

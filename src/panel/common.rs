@@ -1,0 +1,228 @@
+//! What several panels need: which lanes have a channel, the choice of one, words for a token, keys for caches.
+
+use std::sync::{Arc, Weak};
+
+use eframe::egui::{ComboBox, Grid, Pos2, Rect, Response, RichText, Stroke, TextureHandle, TextureOptions, Ui, pos2};
+
+use super::{LaneLook, Look};
+use crate::app::command::{Command, ViewCommand};
+use crate::session::plan::Plan;
+use crate::stream::Stream;
+use crate::trace::{Channel, Heads};
+use crate::widget::chart::Chart;
+use crate::widget::palette::Ink;
+
+/// What a picture made from a lane's trace depends on; with anything else that it depends on beside it.
+#[derive(Debug, Clone)]
+pub struct Key<E> {
+    /// Weak, so that a run that is over is freed; its address is not used again while this lives.
+    plan: Weak<Plan>,
+    lane: usize,
+    generation: u64,
+    head: usize,
+    extra: E,
+}
+
+impl<E: PartialEq> PartialEq for Key<E> {
+    fn eq(&self, other: &Self) -> bool {
+        Weak::ptr_eq(&self.plan, &other.plan)
+            && (self.lane, self.generation, self.head) == (other.lane, other.generation, other.head)
+            && self.extra == other.extra
+    }
+}
+
+impl<E> Key<E> {
+    /// The key for a lane's trace as it is now.
+    #[must_use]
+    pub fn new(look: &Look<'_>, lane: usize, head: usize, extra: E) -> Self {
+        Self { plan: Arc::downgrade(look.plan), lane, generation: look.lanes[lane].trace.generation(), head, extra }
+    }
+}
+
+/// The size of a plot area in pixels of the screen, and the theme: what every picture depends on besides its numbers.
+pub type Canvas = ([usize; 2], bool);
+
+/// The canvas of a plot area.
+#[must_use]
+pub fn canvas(ui: &Ui, rect: Rect) -> Canvas {
+    let scale = ui.pixels_per_point();
+    let side = |points: f32| ((points * scale).round() as usize).clamp(1, 8192);
+    ([side(rect.width()), side(rect.height())], ui.visuals().dark_mode)
+}
+
+/// Hands a picture to the painter.
+#[must_use]
+pub fn texture(ui: &Ui, name: &str, image: eframe::egui::ColorImage) -> TextureHandle {
+    ui.load_texture(name, image, TextureOptions::NEAREST)
+}
+
+/// Draws the part of a picture of the whole plot area that lies before the value `until` of its x axis.
+pub fn paint_until(ui: &Ui, chart: &Chart, texture: &TextureHandle, until: f64) {
+    let share = chart.x.share(until).clamp(0.0, 1.0) as f32;
+    let mut rect = chart.rect;
+    rect.set_width(rect.width() * share);
+    let uv = Rect::from_min_max(pos2(0.0, 0.0), pos2(share, 1.0));
+    chart.painter(ui).image(texture.id(), rect, uv, eframe::egui::Color32::WHITE);
+}
+
+/// The lanes that write every one of these channels, by their place in [`Look::lanes`].
+#[must_use]
+pub fn lanes_with(look: &Look<'_>, channels: &[&str]) -> Vec<usize> {
+    let has = |lane: &LaneLook<'_>| channels.iter().all(|c| lane.trace.channel(c).is_some());
+    look.lanes.iter().enumerate().filter(|(_, lane)| has(lane)).map(|(i, _)| i).collect()
+}
+
+/// The head of a channel that is looked at.
+#[must_use]
+pub fn head_of(channel: &Channel, look: &Look<'_>) -> usize {
+    let head = match channel.spec().heads {
+        Heads::KeyValue => look.kv_head,
+        Heads::Query => look.query_head,
+    };
+    head.min(channel.heads().saturating_sub(1))
+}
+
+/// Chunks that a lane has both completed at the playhead and written to the channel.
+#[must_use]
+pub fn chunks_seen(look: &Look<'_>, lane: usize) -> usize {
+    look.lanes[lane].plan.chunks_at(look.writes)
+}
+
+/// Writes that are in a lane's memory at the playhead: those of its whole chunks.
+#[must_use]
+pub fn writes_seen(look: &Look<'_>, lane: usize) -> usize {
+    let plan = look.lanes[lane].plan;
+    (plan.chunks_at(look.writes) * plan.setup.chunk).min(look.plan.stream.writes())
+}
+
+/// The choice among lanes that have the channels of a panel.
+#[derive(Debug, Clone, Default)]
+pub struct LaneChoice {
+    name: Option<String>,
+}
+
+impl LaneChoice {
+    /// Draws the choice, where there is one, and returns the lane chosen (the first until another is).
+    ///
+    /// Without a lane it says so in `none` and returns nothing.
+    pub fn show(&mut self, ui: &mut Ui, look: &Look<'_>, lanes: &[usize], none: &str) -> Option<usize> {
+        let Some(&first) = lanes.first() else {
+            words(ui, none);
+            return None;
+        };
+        let named = self.name.as_ref().and_then(|n| lanes.iter().copied().find(|&i| look.lanes[i].plan.name == *n));
+        let mut chosen = named.unwrap_or(first);
+        if lanes.len() == 1 {
+            lane_name(ui, &look.lanes[first]);
+            return Some(first);
+        }
+        swatch(ui, look.lanes[chosen].colour);
+        let response = ComboBox::from_id_salt("lane").selected_text(look.lanes[chosen].plan.name.as_str()).show_ui(ui, |ui| {
+            for &lane in lanes {
+                ui.selectable_value(&mut chosen, lane, look.lanes[lane].plan.name.as_str());
+            }
+        });
+        response.response.on_hover_text("The lane shown here");
+        self.name = Some(look.lanes[chosen].plan.name.clone());
+        Some(chosen)
+    }
+}
+
+fn lane_name(ui: &mut Ui, lane: &LaneLook<'_>) {
+    swatch(ui, lane.colour);
+    ui.label(RichText::new(lane.plan.name.as_str()).strong());
+}
+
+/// A small square of a lane's colour.
+pub fn swatch(ui: &mut Ui, colour: eframe::egui::Color32) {
+    let (rect, _) = ui.allocate_exact_size(eframe::egui::vec2(10.0, 10.0), eframe::egui::Sense::hover());
+    ui.painter().rect_filled(rect, 2.0, colour);
+}
+
+/// Says in words, in the middle of what is left of the panel, why there is no picture.
+pub fn words(ui: &mut Ui, text: &str) {
+    let quiet = Ink::of(ui).quiet;
+    ui.vertical_centered(|ui| {
+        ui.add_space((ui.available_height() * 0.4 - 16.0).max(8.0));
+        ui.label(RichText::new(text).color(quiet));
+    });
+}
+
+/// What a write is called: `token 699 ‘magic’`, or `write 699 (needle)` where tokens have no text.
+#[must_use]
+pub fn token_name(stream: &Stream, write: usize) -> String {
+    let labels = stream.labels();
+    match labels.tokens.as_ref().and_then(|t| t.get(write)) {
+        Some(text) => format!("token {write} {}", quoted(text)),
+        None => format!("write {write} ({})", role_name(stream, write)),
+    }
+}
+
+/// A token's text in quotes, with its spaces and line ends visible.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    format!("‘{}’", text.replace('\n', "\\n").replace('\t', "\\t").replace('\r', "\\r"))
+}
+
+/// The name of a write's role.
+#[must_use]
+pub fn role_name(stream: &Stream, write: usize) -> &str {
+    let roles = &stream.labels().roles;
+    roles.of_write.get(write).and_then(|&r| roles.names.get(r as usize)).map_or("token", String::as_str)
+}
+
+/// True if the write has the role that is to be marked everywhere.
+#[must_use]
+pub fn is_marked(stream: &Stream, write: usize) -> bool {
+    let roles = &stream.labels().roles;
+    roles.marked.is_some() && roles.of_write.get(write).copied() == roles.marked
+}
+
+/// The writes of the marked role, ascending, and the role's name; nothing where no role is marked.
+#[must_use]
+pub fn marked(stream: &Stream) -> Option<(&str, Vec<usize>)> {
+    let roles = &stream.labels().roles;
+    let role = roles.marked?;
+    let writes: Vec<usize> = roles.of_write.iter().enumerate().filter(|(_, r)| **r == role).map(|(i, _)| i).collect();
+    let name = roles.names.get(role as usize).map_or("marked", String::as_str);
+    (!writes.is_empty()).then_some((name, writes))
+}
+
+/// Shows a title and a table of names and values beside the pointer.
+pub fn facts(response: &Response, title: &str, rows: &[(&str, String)]) {
+    response.clone().on_hover_ui_at_pointer(|ui| {
+        ui.label(RichText::new(title).strong());
+        Grid::new("facts").num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
+            for (name, value) in rows {
+                let quiet = Ink::of(ui).quiet;
+                ui.label(RichText::new(*name).color(quiet));
+                ui.label(value);
+                ui.end_row();
+            }
+        });
+    });
+}
+
+/// Tells the window that the pointer is over a write, and selects it if it was clicked.
+pub fn point_at(response: &Response, write: Option<usize>, commands: &mut Vec<Command>) {
+    if let Some(write) = write {
+        commands.push(Command::View(ViewCommand::Hover(write)));
+    }
+    if response.clicked() {
+        commands.push(Command::View(ViewCommand::Select(write)));
+    }
+}
+
+/// A ring in the colour of the selection around a point.
+pub fn select_ring(ui: &Ui, chart: &Chart, at: Pos2) {
+    let ink = Ink::of(ui);
+    let painter = ui.painter().with_clip_rect(chart.rect.expand(7.0).intersect(ui.clip_rect()));
+    painter.circle_stroke(at, 6.5, Stroke::new(3.5, ink.paper));
+    painter.circle_stroke(at, 6.5, Stroke::new(1.8, ink.select));
+}
+
+/// `1 row`, `2 rows`.
+#[must_use]
+pub fn plural(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}

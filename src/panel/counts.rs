@@ -1,0 +1,263 @@
+//! Counts: how many writes each centroid holds at the playhead.
+
+use eframe::egui::{Rect, RichText, Stroke, Ui, pos2, vec2};
+
+use super::common::{Key, LaneChoice, chunks_seen, facts, head_of, lanes_with, plural, point_at, token_name, words, writes_seen};
+use super::growth::rows_after;
+use super::{Look, Panel};
+use crate::app::command::Command;
+use crate::widget::cached::Cached;
+use crate::widget::chart::{Axis, Chart, Entry, Sign};
+use crate::widget::heatmap::cells_of;
+use crate::widget::palette::{Ink, blend};
+use crate::widget::ticks::{Scale, number};
+
+/// The text behind the panel's `?`.
+pub const HELP: &str = "How many writes each centroid holds at the playhead: c, the counts of the dictionary.\n\n\
+By row: rows in the order in which they were founded. Sorted: the fullest first. The axis of counts is logarithmic (they span 1 to \
+thousands) and begins at 0.5, so that a row of one write still has a bar; on the linear axis it begins at 0.\n\n\
+The formula: c_j = writes assigned to row j so far, counted from the assignments, the founder included; the counts sum to the writes \
+seen. Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
+far below, a few hold nearly everything.\n\nThe row of the token that is marked stands out. Hover for a row's exact count and its \
+founder; click to select the founder.";
+
+/// See [`HELP`].
+#[derive(Debug, Default)]
+pub struct Counts {
+    lane: LaneChoice,
+    sorted: bool,
+    linear: bool,
+    tally: Cached<Key<(usize, bool)>, Tally>,
+}
+
+/// The counts at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tally {
+    /// Writes of each row in use [n].
+    pub counts: Vec<u32>,
+    /// The write that founded each row, where it is known [n].
+    pub founders: Vec<Option<u32>>,
+    /// The row at each place from left to right [n].
+    pub order: Vec<u32>,
+    /// The place of each row [n], the inverse of `order`.
+    pub place: Vec<u32>,
+}
+
+/// Counts the assignments of the writes seen, row by row.
+///
+/// `rows` is how many rows are in use; rows that no assignment names have count 0. Sorted: the fullest first, equal ones
+/// by row.
+#[must_use]
+pub fn tally(assignments: &[i32], is_new: &[i32], rows: usize, sorted: bool) -> Tally {
+    let mut counts = vec![0_u32; rows];
+    let mut founders = vec![None; rows];
+    for (write, &row) in assignments.iter().enumerate() {
+        let Ok(row) = usize::try_from(row) else { continue };
+        if row >= counts.len() {
+            counts.resize(row + 1, 0);
+            founders.resize(row + 1, None);
+        }
+        counts[row] += 1;
+        if is_new.get(write).is_some_and(|&f| f == 1) {
+            founders[row] = Some(write as u32);
+        }
+    }
+    let mut order: Vec<u32> = (0..counts.len() as u32).collect();
+    if sorted {
+        order.sort_by_key(|&row| (std::cmp::Reverse(counts[row as usize]), row));
+    }
+    let mut place = vec![0; order.len()];
+    for (at, &row) in order.iter().enumerate() {
+        place[row as usize] = at as u32;
+    }
+    Tally { counts, founders, order, place }
+}
+
+/// exp(H) of the shares of `counts`: how many equally full rows are as even. 0 where nothing is counted.
+#[must_use]
+pub fn perplexity(counts: &[u32]) -> f64 {
+    let total: f64 = counts.iter().map(|&c| f64::from(c)).sum();
+    if total <= 0.0 {
+        return 0.0;
+    }
+    let entropy: f64 = counts.iter().filter(|&&c| c > 0).map(|&c| f64::from(c) / total).map(|p| -p * p.ln()).sum();
+    entropy.exp()
+}
+
+impl Panel for Counts {
+    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+        let lanes = lanes_with(look, &["assignments", "sizes"]);
+        let lane = ui.horizontal_wrapped(|ui| {
+            let lane = self.lane.show(ui, look, &lanes, "No lane here writes assignments; add an OVQ lane.")?;
+            ui.add_space(4.0);
+            ui.selectable_value(&mut self.sorted, false, "by row");
+            ui.selectable_value(&mut self.sorted, true, "sorted");
+            ui.add_space(4.0);
+            ui.selectable_value(&mut self.linear, false, "log");
+            ui.selectable_value(&mut self.linear, true, "linear");
+            Some(lane)
+        });
+        let Some(lane) = lane.inner else { return };
+        let trace = look.lanes[lane].trace;
+        let (Some(assignments), Some(sizes)) = (trace.channel("assignments"), trace.channel("sizes")) else { return };
+        let head = head_of(assignments, look);
+        let seen = writes_seen(look, lane);
+        let rows = rows_after(sizes, head_of(sizes, look), chunks_seen(look, lane));
+        let (Some(rows), Some(held)) = (rows, assignments.wholes(head).get(..seen)) else {
+            words(ui, "Not computed yet.");
+            return;
+        };
+        let founders = trace.channel("is_new").map_or(&[][..], |c| c.wholes(head));
+        let sorted = self.sorted;
+        let tally = self.tally.get(Key::new(look, lane, head, (seen, sorted)), || tally(held, founders, rows, sorted));
+        if tally.counts.is_empty() {
+            words(ui, "No chunk has been read yet: the dictionary is empty.");
+            return;
+        }
+        let even = perplexity(&tally.counts);
+        let empty = tally.counts.iter().filter(|&&c| c == 0).count();
+        ui.horizontal_wrapped(|ui| {
+            let share = 100.0 * even / tally.counts.len() as f64;
+            ui.label(format!(
+                "{} hold {}, as evenly as {even:.0} equal rows would (perplexity {share:.0}% of n)",
+                plural(tally.counts.len(), "row", "rows"),
+                plural(seen, "write", "writes")
+            ));
+            if empty > 0 {
+                ui.label(RichText::new(format!("{} without a write", plural(empty, "row", "rows"))).color(ui.visuals().warn_fg_color));
+            }
+        });
+        let marked = look.selection.current().and_then(|t| held.get(t)).and_then(|&r| usize::try_from(r).ok());
+        draw(ui, look, tally, DrawOptions { linear: self.linear, sorted, marked, colour: look.lanes[lane].colour, even }, commands);
+    }
+}
+
+struct DrawOptions {
+    linear: bool,
+    sorted: bool,
+    marked: Option<usize>,
+    colour: eframe::egui::Color32,
+    even: f64,
+}
+
+fn draw(ui: &mut Ui, look: &Look<'_>, tally: &Tally, options: DrawOptions, commands: &mut Vec<Command>) {
+    let ink = Ink::of(ui);
+    let n = tally.counts.len();
+    let most = f64::from(tally.counts.iter().copied().max().unwrap_or(1).max(1));
+    let mut y = if options.linear {
+        Axis::real("writes in the row", 0.0, most * 1.06, Scale::Linear)
+    } else {
+        Axis::real("writes in the row", 0.5, most.max(2.0) * 1.25, Scale::Log)
+    };
+    y.whole = true;
+    let x = Axis::count(if options.sorted { "rank" } else { "row" }, n);
+    let describe = format!("Counts: {n} rows at write {}, the fullest holds {most} writes, perplexity {:.0}", look.writes, options.even);
+    let mut legend = vec![Entry::new(Sign::Square, options.colour, "count")];
+    if options.marked.is_some() {
+        legend.insert(0, Entry::new(Sign::Square, ink.mark, "row of the marked token"));
+    }
+    let size = vec2(ui.available_width(), ui.available_height().max(70.0));
+    let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
+    bars(ui, &chart, tally, options.colour);
+    if let Some(row) = options.marked.filter(|r| *r < n) {
+        let at = f64::from(tally.place[row]);
+        let mut bar = Rect::from_two_pos(chart.pos(at, f64::from(tally.counts[row])), pos2(chart.x_of(at + 1.0), chart.rect.bottom()));
+        // A bar thinner than two points would be lost.
+        if bar.width() < 2.0 {
+            bar = Rect::from_center_size(bar.center(), vec2(2.0, bar.height()));
+        }
+        chart.painter(ui).rect_filled(bar, 0.0, ink.mark);
+        chart.painter(ui).vline(bar.center().x, chart.rect.top()..=bar.top(), Stroke::new(1.0, blend(ink.paper, ink.mark, 0.5)));
+    }
+    hover(look, &response, &chart, tally, commands);
+}
+
+/// A bar a row; where a pixel stands for several rows, it is as high as the fullest of them.
+fn bars(ui: &Ui, chart: &Chart, tally: &Tally, colour: eframe::egui::Color32) {
+    let n = tally.counts.len();
+    let pixels = ((chart.rect.width() * ui.pixels_per_point()) as usize).max(1);
+    let shown = n.min(pixels);
+    let gap = if chart.rect.width() / shown as f32 > 4.0 { 1.0 } else { 0.0 };
+    let painter = chart.painter(ui);
+    let width = chart.rect.width() / shown as f32;
+    for i in 0..shown {
+        let count = cells_of(i, shown, n).map(|at| tally.counts[tally.order[at] as usize]).max().unwrap_or(0);
+        if count == 0 {
+            continue;
+        }
+        let left = chart.rect.left() + i as f32 * width;
+        let top = chart.y_of(f64::from(count));
+        painter.rect_filled(Rect::from_min_max(pos2(left, top), pos2(left + width - gap, chart.rect.bottom())), 0.0, colour);
+    }
+}
+
+fn hover(look: &Look<'_>, response: &eframe::egui::Response, chart: &Chart, tally: &Tally, commands: &mut Vec<Command>) {
+    let Some(pointer) = response.hover_pos() else { return };
+    let n = tally.counts.len();
+    let at = (chart.values_at(pointer).0.floor().max(0.0) as usize).min(n - 1);
+    let row = tally.order[at] as usize;
+    let stream = &look.plan.stream;
+    let total: u64 = tally.counts.iter().map(|&c| u64::from(c)).sum();
+    let mut rows = vec![
+        ("count", plural(tally.counts[row] as usize, "write", "writes")),
+        ("share of all", format!("{}%", number(100.0 * f64::from(tally.counts[row]) / total.max(1) as f64))),
+        ("rank", format!("{at} of {n}")),
+    ];
+    if !is_sorted(tally) {
+        rows.pop();
+    }
+    let founder = tally.founders[row].map(|w| w as usize);
+    if let Some(write) = founder {
+        rows.push(("founded by", token_name(stream, write)));
+    }
+    let crowd = n as f32 / chart.rect.width();
+    if crowd > 1.0 {
+        rows.push(("drawn", format!("the fullest of about {:.0} rows in each pixel", crowd.ceil())));
+    }
+    facts(response, &format!("row {row}"), &rows);
+    point_at(response, founder, commands);
+}
+
+/// True if the order is by count and not by row.
+fn is_sorted(tally: &Tally) -> bool {
+    tally.order.windows(2).any(|w| w[0] > w[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn counts_are_those_of_the_writes_seen() {
+        // Six writes: 0 founds row 0, 2 founds row 1, 5 founds row 2; the playhead is after five.
+        let (assignments, is_new) = ([0, 0, 1, 1, 1, 2], [1, 0, 1, 0, 0, 1]);
+        let t = tally(&assignments[..5], &is_new, 2, true);
+        assert_eq!(t.counts, [2, 3]);
+        assert_eq!(t.founders, [Some(0), Some(2)]);
+        assert_eq!((t.order, t.place), (vec![1, 0], vec![1, 0]), "the fullest first");
+        assert_eq!(tally(&assignments[..5], &is_new, 2, false).order, [0, 1]);
+    }
+
+    #[test]
+    fn perplexity_counts_equal_rows_and_sees_a_crowd_in_one() {
+        assert!((perplexity(&[3, 3, 3, 3]) - 4.0).abs() < 1e-12);
+        assert!((perplexity(&[9, 0, 0]) - 1.0).abs() < 1e-12);
+        // p = 3/4, 1/4: H = 0.5623351446 nats, exp(H) = 1.7547653506.
+        assert!((perplexity(&[3, 1]) - 1.754_765_350_6).abs() < 1e-9);
+        assert!(perplexity(&[]).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn counts_sum_to_the_writes(rows in proptest::collection::vec(0_i32..20, 0..300), sorted: bool) {
+            let t = tally(&rows, &[], 20, sorted);
+            prop_assert_eq!(t.counts.iter().map(|&c| c as usize).sum::<usize>(), rows.len());
+            let p = perplexity(&t.counts);
+            prop_assert!(p <= 20.0 + 1e-9);
+            if sorted {
+                prop_assert!(t.order.windows(2).all(|w| t.counts[w[0] as usize] >= t.counts[w[1] as usize]));
+            }
+        }
+    }
+}

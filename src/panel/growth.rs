@@ -1,0 +1,183 @@
+//! Dictionary growth: rows in use over the stream, against the plateau curve.
+
+use eframe::egui::{Color32, RichText, Ui, vec2};
+use egui_plot::{HLine, Line, LineStyle, PlotPoints, VLine};
+
+use super::common::{Key, chunks_seen, facts, head_of, lanes_with, swatch, words};
+use super::{Look, Panel};
+use crate::app::command::Command;
+use crate::trace::Channel;
+use crate::widget::cached::Cached;
+use crate::widget::palette::{Ink, blend};
+use crate::widget::plot::{plot, small};
+use crate::widget::ticks::number;
+
+/// The text behind the panel's `?`.
+pub const HELP: &str = "How many centroids each dictionary holds, against the writes seen.\n\n\
+Solid steps: n, rows in use after each chunk, up to the playhead. Dashed: the plateau curve N(t) = t N / (t + N). Dotted: N, the \
+most that the dictionary may hold; half of it is reached after N writes.\n\n\
+A chunk that ends at write t founds m = floor(t N / (t + N)) - n rows. With another growth (saturating: min(t, N); linear: t N / T) the \
+steps leave the dashed curve: that is the ablation.\n\nHover for the exact numbers of a step. Drag to pan, Ctrl and wheel to zoom, \
+double click to see all.";
+
+/// See [`HELP`].
+#[derive(Debug, Default)]
+pub struct Growth {
+    curves: Vec<Cached<Key<()>, Vec<[f64; 2]>>>,
+}
+
+/// The plateau curve t N / (t + N), a real number.
+#[must_use]
+pub fn plateau(t: f64, n_max: f64) -> f64 {
+    if t <= 0.0 { 0.0 } else { t * n_max / (t + n_max) }
+}
+
+/// Rows in use after so many chunks: 0 before the first. `None` if the channel does not reach that far.
+#[must_use]
+pub fn rows_after(sizes: &Channel, head: usize, chunks: usize) -> Option<usize> {
+    match chunks.checked_sub(1) {
+        None => Some(0),
+        Some(last) => sizes.wholes(head).get(last).map(|&n| n.max(0) as usize),
+    }
+}
+
+/// The steps of `sizes` as the corners of a line: level while a chunk is read, upright where it ends.
+///
+/// `sizes[s]` is n after chunk s, which ends at write `min((s + 1) chunk, writes)`.
+#[must_use]
+pub fn corners(sizes: &[i32], chunk: usize, writes: usize) -> Vec<[f64; 2]> {
+    let mut points = vec![[0.0, 0.0]];
+    let mut n = 0.0;
+    for (step, &size) in sizes.iter().enumerate() {
+        let end = ((step + 1) * chunk).min(writes) as f64;
+        points.push([end, n]);
+        n = f64::from(size);
+        points.push([end, n]);
+    }
+    points
+}
+
+/// The parameter N of a lane, if its layer has one.
+fn n_max(look: &Look<'_>, lane: usize) -> Option<usize> {
+    let plan = look.lanes[lane].plan;
+    plan.kind.params().iter().any(|p| p.name == "n_max").then(|| plan.setup.params.size("n_max"))
+}
+
+impl Panel for Growth {
+    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, _commands: &mut Vec<Command>) {
+        let lanes = lanes_with(look, &["sizes"]);
+        if lanes.is_empty() {
+            words(ui, "No lane here keeps a dictionary that grows; add an OVQ lane.");
+            return;
+        }
+        self.curves.resize_with(look.lanes.len(), Cached::default);
+        header(ui, look, &lanes);
+        let ink = Ink::of(ui);
+        let total = look.plan.stream.writes();
+        let size = vec2(ui.available_width(), ui.available_height().max(60.0));
+        let describe = describe(look, &lanes);
+        let shown = small(ui, |ui| {
+            plot(ui, "growth", size).include_x(0.0).include_x(total as f64).include_y(0.0).show(ui, |p| {
+                for &lane in &lanes {
+                    let colour = look.lanes[lane].colour;
+                    let Some(sizes) = look.lanes[lane].trace.channel("sizes") else { continue };
+                    let head = head_of(sizes, look);
+                    if let Some(n) = n_max(look, lane) {
+                        dashed(p, total, n, blend(ink.paper, colour, 0.75));
+                    }
+                    let chunk = look.lanes[lane].plan.setup.chunk;
+                    let all = self.curves[lane].get(Key::new(look, lane, head, ()), || corners(sizes.wholes(head), chunk, total));
+                    let seen = (1 + 2 * chunks_seen(look, lane)).min(all.len());
+                    p.line(Line::new("n", PlotPoints::from(all[..seen].to_vec())).color(colour).width(2.2).allow_hover(false));
+                }
+                if let Some(token) = look.selection.current() {
+                    p.vline(VLine::new("token", token as f64).color(blend(ink.paper, ink.select, 0.6)).width(1.0).allow_hover(false));
+                }
+                p.vline(VLine::new("playhead", look.writes as f64).color(ink.text).width(1.5).allow_hover(false));
+                p.pointer_coordinate()
+            })
+        });
+        let response = shown.response;
+        response.widget_info(|| eframe::egui::WidgetInfo::labeled(eframe::egui::Role::Image, true, &describe));
+        if let (true, Some(at)) = (response.hovered(), shown.inner) {
+            tell(&response, look, &lanes, at.x);
+        }
+    }
+}
+
+fn dashed(p: &mut egui_plot::PlotUi<'_>, total: usize, n_max: usize, colour: Color32) {
+    let n = n_max as f64;
+    let curve = PlotPoints::from_explicit_callback(move |t| plateau(t, n), 0.0..=total as f64, 200);
+    p.line(Line::new("t N / (t + N)", curve).color(colour).width(1.2).style(LineStyle::dashed_loose()).allow_hover(false));
+    p.hline(HLine::new("N", n).color(colour).width(1.2).style(LineStyle::dotted_dense()).allow_hover(false));
+}
+
+fn header(ui: &mut Ui, look: &Look<'_>, lanes: &[usize]) {
+    ui.horizontal_wrapped(|ui| {
+        for &lane in lanes {
+            swatch(ui, look.lanes[lane].colour);
+            ui.label(RichText::new(look.lanes[lane].plan.name.as_str()).strong());
+            ui.label(sentence(look, lane));
+            ui.add_space(8.0);
+        }
+    });
+}
+
+/// `n 409 of N 512`, at the playhead.
+fn sentence(look: &Look<'_>, lane: usize) -> String {
+    let Some(sizes) = look.lanes[lane].trace.channel("sizes") else { return String::new() };
+    let rows = rows_after(sizes, head_of(sizes, look), chunks_seen(look, lane));
+    match (rows, n_max(look, lane)) {
+        (Some(n), Some(most)) => format!("n {n} of N {most}"),
+        (Some(n), None) => format!("n {n}"),
+        (None, _) => "not computed yet".to_owned(),
+    }
+}
+
+fn describe(look: &Look<'_>, lanes: &[usize]) -> String {
+    let each: Vec<String> = lanes.iter().map(|&l| format!("{}: {}", look.lanes[l].plan.name, sentence(look, l))).collect();
+    format!("Dictionary growth: rows in use against writes, at write {}. {}", look.writes, each.join("; "))
+}
+
+fn tell(response: &eframe::egui::Response, look: &Look<'_>, lanes: &[usize], x: f64) {
+    let writes = x.round().clamp(0.0, look.plan.stream.writes() as f64) as usize;
+    let mut rows = Vec::new();
+    for &lane in lanes {
+        let Some(sizes) = look.lanes[lane].trace.channel("sizes") else { continue };
+        let plan = look.lanes[lane].plan;
+        let (head, chunks) = (head_of(sizes, look), plan.chunks_at(writes));
+        let name = plan.name.as_str();
+        let end = (chunks * plan.setup.chunk).min(look.plan.stream.writes());
+        let text = if writes > look.writes {
+            "after the playhead".to_owned()
+        } else {
+            match (rows_after(sizes, head, chunks), rows_after(sizes, head, chunks.saturating_sub(1))) {
+                (Some(n), Some(before)) => format!("n = {n} after chunk {chunks} (write {end}), {} founded in it", n - before.min(n)),
+                _ => "not computed yet".to_owned(),
+            }
+        };
+        rows.push((name, text));
+        if let Some(n) = n_max(look, lane) {
+            rows.push(("t N / (t + N)", format!("{} with N = {n}, t = {writes}", number(plateau(writes as f64, n as f64)))));
+        }
+    }
+    facts(response, &format!("after write {writes}"), &rows);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_n_is_reached_after_n_writes() {
+        assert!((plateau(512.0, 512.0) - 256.0).abs() < 1e-12);
+        assert!(plateau(0.0, 512.0).abs() < 1e-12);
+        assert!(plateau(1e9, 512.0) < 512.0);
+    }
+
+    #[test]
+    fn steps_are_level_within_a_chunk_and_the_last_may_be_short() {
+        // Chunks of 64 over 100 writes: the second ends at 100, not at 128.
+        assert_eq!(corners(&[56, 70], 64, 100), [[0.0, 0.0], [64.0, 0.0], [64.0, 56.0], [100.0, 56.0], [100.0, 70.0]]);
+    }
+}
