@@ -1,0 +1,219 @@
+//! The run as the window holds it: the plan, what the engine has written so far, and the run that is about to replace it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::engine::{BackendInfo, Event, Request, RunId};
+use crate::session::plan::Plan;
+use crate::trace::LaneTrace;
+
+/// How long the old pictures may stay after the new run's first numbers, while it catches up with the playhead.
+const CATCH_UP: Duration = Duration::from_millis(200);
+
+/// One run: a plan and what is known of it. Filled by [`Run::apply`] alone.
+#[derive(Debug)]
+pub struct Run {
+    /// Its number at the engine.
+    pub id: RunId,
+    /// What runs.
+    pub plan: Arc<Plan>,
+    /// What each lane has written.
+    pub traces: Vec<LaneTrace>,
+    /// Seconds that each lane's layer took so far, and the chunks it did in them.
+    pub spent: Vec<(f64, usize)>,
+    /// Writes that every lane has reached.
+    pub reached: usize,
+    /// Where it computes.
+    pub backend: Option<BackendInfo>,
+    /// What the user should know of it.
+    pub banners: Vec<String>,
+    /// True when nothing more will come.
+    pub ended: bool,
+    /// Why it ended early.
+    pub error: Option<String>,
+    first_block: Option<Instant>,
+}
+
+impl Run {
+    /// A run of which nothing is known yet.
+    #[must_use]
+    pub fn new(id: RunId, plan: Arc<Plan>) -> Self {
+        let (kv, q) = (plan.stream.kv_heads(), plan.stream.query_heads());
+        let traces = plan.lanes.iter().map(|l| LaneTrace::new(&l.channels, kv, q)).collect();
+        let spent = vec![(0.0, 0); plan.lanes.len()];
+        Self {
+            id,
+            plan,
+            traces,
+            spent,
+            reached: 0,
+            backend: None,
+            banners: Vec::new(),
+            ended: false,
+            error: None,
+            first_block: None,
+        }
+    }
+
+    /// Takes in what the engine said of this run.
+    fn apply(&mut self, event: Event) {
+        match event {
+            Event::Started { backend, .. } => self.backend = Some(backend),
+            Event::Block { lane, block, chunks, seconds, .. } => {
+                self.first_block.get_or_insert_with(Instant::now);
+                let Some(trace) = self.traces.get_mut(lane) else { return };
+                if let Err(error) = trace.append(&block) {
+                    // A mistake in a layer: what was written before it is right and stays.
+                    self.error.get_or_insert_with(|| format!("lane {}: {error}", self.plan.lanes[lane].name));
+                }
+                self.spent[lane] = (self.spent[lane].0 + seconds, chunks);
+            }
+            Event::Reached { writes, .. } => self.reached = writes,
+            Event::State { .. } => {}
+            Event::Banner { text, .. } => self.banners.push(text),
+            Event::Ended { error, .. } => {
+                self.ended = true;
+                if error.is_some() {
+                    self.error = error;
+                }
+            }
+        }
+    }
+
+    /// True when its pictures are worth more than the old ones.
+    fn presentable(&self, wanted: usize) -> bool {
+        let caught_up = self.reached > 0 && self.reached >= wanted.min(self.plan.stream.writes());
+        self.ended || caught_up || self.first_block.is_some_and(|at| at.elapsed() > CATCH_UP)
+    }
+
+    /// Seconds a chunk of lane number `lane`, as measured; `None` before the first.
+    #[must_use]
+    pub fn seconds_per_chunk(&self, lane: usize) -> Option<f64> {
+        self.spent.get(lane).filter(|(_, chunks)| *chunks > 0).map(|(seconds, chunks)| seconds / *chunks as f64)
+    }
+}
+
+/// The run on screen and the one that is to replace it.
+#[derive(Debug, Default)]
+pub struct Runs {
+    current: Option<Run>,
+    next: Option<Run>,
+    last_id: RunId,
+}
+
+/// What a batch of events has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Something on screen is to be drawn again.
+    pub any: bool,
+    /// Another run is on screen.
+    pub swapped: bool,
+}
+
+impl Runs {
+    /// The run on screen.
+    #[must_use]
+    pub fn current(&self) -> Option<&Run> {
+        self.current.as_ref()
+    }
+
+    /// The number of the newest run, on screen or about to be.
+    #[must_use]
+    pub fn newest(&self) -> RunId {
+        self.last_id
+    }
+
+    /// True while another run is computing towards the screen.
+    #[must_use]
+    pub fn waiting(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// True while the newest run computes.
+    #[must_use]
+    pub fn computing(&self) -> bool {
+        self.next.as_ref().or(self.current.as_ref()).is_some_and(|r| !r.ended)
+    }
+
+    /// Begins a run; what is on screen stays until the new one is presentable.
+    pub fn start(&mut self, plan: Arc<Plan>) -> Request {
+        self.last_id += 1;
+        self.next = Some(Run::new(self.last_id, Arc::clone(&plan)));
+        Request::Run { id: self.last_id, plan }
+    }
+
+    /// Takes in an event; events of older runs are thrown away.
+    pub fn apply(&mut self, event: Event) {
+        let id = id_of(&event);
+        if let Some(run) = [&mut self.next, &mut self.current].into_iter().flatten().find(|r| r.id == id) {
+            run.apply(event);
+        }
+    }
+
+    /// Puts the next run on screen if it is presentable, or if nothing is on screen; true if it did.
+    pub fn present(&mut self, wanted: usize) -> bool {
+        let ready = self.next.as_ref().is_some_and(|n| self.current.is_none() || n.presentable(wanted));
+        if ready {
+            self.current = self.next.take();
+        }
+        ready
+    }
+}
+
+fn id_of(event: &Event) -> RunId {
+    match event {
+        Event::Started { id, .. }
+        | Event::Block { id, .. }
+        | Event::Reached { id, .. }
+        | Event::State { id, .. }
+        | Event::Banner { id, .. }
+        | Event::Ended { id, .. } => *id,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::plan;
+
+    #[test]
+    fn the_old_run_stays_until_the_new_one_has_caught_up() {
+        let mut runs = Runs::default();
+        runs.start(plan(256, 64));
+        assert!(runs.present(256));
+        runs.apply(Event::Reached { id: 1, writes: 256 });
+        runs.apply(Event::Ended { id: 1, error: None });
+        runs.start(plan(512, 64));
+        assert!(!runs.present(256), "nothing has come yet");
+        runs.apply(Event::Reached { id: 2, writes: 128 });
+        assert!(!runs.present(256), "the playhead is further");
+        assert_eq!(runs.current().unwrap().id, 1);
+        runs.apply(Event::Reached { id: 2, writes: 256 });
+        assert!(runs.present(256));
+        assert_eq!((runs.current().unwrap().id, runs.current().unwrap().reached), (2, 256));
+    }
+
+    #[test]
+    fn events_of_older_runs_are_thrown_away() {
+        let mut runs = Runs::default();
+        for _ in 0..3 {
+            runs.start(plan(256, 64));
+        }
+        runs.present(0);
+        runs.apply(Event::Reached { id: 2, writes: 64 });
+        assert_eq!(runs.current().unwrap().reached, 0);
+        runs.apply(Event::Reached { id: 3, writes: 64 });
+        assert_eq!(runs.current().unwrap().reached, 64);
+    }
+
+    #[test]
+    fn a_run_that_fails_at_once_is_shown_with_its_reason() {
+        let mut runs = Runs::default();
+        runs.start(plan(256, 64));
+        runs.present(0);
+        runs.start(plan(256, 64));
+        runs.apply(Event::Ended { id: 2, error: Some("no memory".to_owned()) });
+        assert!(runs.present(256));
+        assert_eq!(runs.current().unwrap().error.as_deref(), Some("no memory"));
+    }
+}

@@ -1,0 +1,330 @@
+//! The timeline on screen: buttons, speed, a ruler with the playhead, and the ribbon of tokens coloured by role.
+//!
+//! The ruler moves the playhead; the ribbon marks the token under the pointer, selects it on a click, and moves the
+//! playhead when dragged.
+
+use std::sync::Arc;
+
+use eframe::egui::{
+    self, Align, Align2, Color32, CursorIcon, FontId, Id, Layout, Rect, Response, Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo,
+    WidgetType, accesskit, pos2, vec2,
+};
+
+use crate::app::command::{Command, TimeCommand, ViewCommand};
+use crate::app::icon::{self, Icon};
+use crate::app::ribbon::{Stretch, runs_of, stretches};
+use crate::app::theme;
+use crate::app::timeline::{SPEEDS, Timeline};
+use crate::panel::Selection;
+use crate::session::plan::Plan;
+
+const RULER: f32 = 16.0;
+const RIBBON: f32 = 24.0;
+
+/// The timeline's picture, with what it keeps from frame to frame.
+#[derive(Debug, Default)]
+pub struct TimelineBar {
+    plan: Option<Arc<Plan>>,
+    width: usize,
+    stretches: Vec<Stretch>,
+    marked: Vec<std::ops::Range<usize>>,
+}
+
+/// Where writes are on screen.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    left: f32,
+    width: f32,
+    total: usize,
+}
+
+impl Scale {
+    fn x(self, write: usize) -> f32 {
+        self.left + self.width * write as f32 / self.total.max(1) as f32
+    }
+
+    /// The boundary between writes nearest to `x`.
+    fn boundary(self, x: f32) -> usize {
+        let share = ((x - self.left) / self.width.max(1.0)).clamp(0.0, 1.0);
+        (f64::from(share) * self.total as f64).round() as usize
+    }
+
+    /// The write under `x`.
+    fn write(self, x: f32) -> Option<usize> {
+        let share = f64::from((x - self.left) / self.width.max(1.0));
+        (0.0..1.0).contains(&share).then(|| ((share * self.total as f64) as usize).min(self.total.saturating_sub(1)))
+    }
+}
+
+impl TimelineBar {
+    /// Draws it.
+    pub fn ui(&mut self, ui: &mut Ui, plan: &Arc<Plan>, time: &Timeline, selection: Selection, commands: &mut Vec<Command>) {
+        controls(ui, plan, time, selection, commands);
+        ui.add_space(2.0);
+        let width = ui.available_width();
+        let (rect, _) = ui.allocate_exact_size(vec2(width, RULER + RIBBON + 8.0), Sense::hover());
+        self.prepare(plan, width as usize);
+        let scale = Scale { left: rect.left(), width, total: plan.stream.writes() };
+        let ruler = Rect::from_min_size(rect.min, vec2(width, RULER));
+        let ribbon = Rect::from_min_size(pos2(rect.left(), rect.top() + RULER), vec2(width, RIBBON));
+        interact(ui, ruler, ribbon, scale, time, commands);
+        self.paint(ui, ruler, ribbon, scale, plan, time, selection);
+    }
+
+    fn prepare(&mut self, plan: &Arc<Plan>, width: usize) {
+        let same = self.plan.as_ref().is_some_and(|p| Arc::ptr_eq(p, plan));
+        if !same || self.width != width {
+            let roles = &plan.stream.labels().roles;
+            self.stretches = stretches(roles, width);
+            self.marked = roles.marked.map_or_else(Vec::new, |role| runs_of(roles, role));
+            self.plan = Some(Arc::clone(plan));
+            self.width = width;
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one picture; a struct would only rename the arguments")]
+    fn paint(&self, ui: &Ui, ruler: Rect, ribbon: Rect, scale: Scale, plan: &Plan, time: &Timeline, selection: Selection) {
+        let dark = ui.visuals().dark_mode;
+        let painter = ui.painter();
+        let roles = &plan.stream.labels().roles;
+        painter.rect_filled(ribbon, 2.0, theme::canvas(dark));
+        for s in &self.stretches {
+            let rect = Rect::from_min_max(pos2(ribbon.left() + s.from, ribbon.top()), pos2(ribbon.left() + s.to, ribbon.bottom()));
+            painter.rect_filled(rect, 0.0, theme::role_colour(s.role, roles.marked, dark));
+        }
+        // What lies after the playhead has not been seen yet; what lies after `reached` has not been computed yet.
+        let seen = scale.x(time.writes());
+        let reached = scale.x(time.reached());
+        let veil = theme::canvas(dark).gamma_multiply(if dark { 0.55 } else { 0.6 });
+        painter.rect_filled(Rect::from_min_max(pos2(seen, ribbon.top()), ribbon.max), 0.0, veil);
+        hatch(ui, Rect::from_min_max(pos2(reached, ribbon.top()), ribbon.max));
+        painter.rect_stroke(ribbon, 2.0, Stroke::new(1.0, ui.visuals().window_stroke.color), StrokeKind::Outside);
+        chunk_bounds(ui, ribbon, scale, plan.step);
+        ruler_ticks(ui, ruler, scale, time);
+        self.marks(ui, ribbon, scale, plan);
+        tokens(ui, ribbon, scale, selection);
+        playhead(ui, ruler, ribbon, seen);
+    }
+
+    /// Marked tokens: a line under the ribbon in their colour, and their role's name.
+    fn marks(&self, ui: &Ui, ribbon: Rect, scale: Scale, plan: &Plan) {
+        let roles = &plan.stream.labels().roles;
+        let Some(role) = roles.marked else { return };
+        let colour = theme::marked_colour(ui.visuals().dark_mode);
+        for run in &self.marked {
+            let (from, to) = (scale.x(run.start), scale.x(run.end).max(scale.x(run.start) + 2.0));
+            let under = Rect::from_min_max(pos2(from, ribbon.bottom() + 2.0), pos2(to, ribbon.bottom() + 5.0));
+            ui.painter().rect_filled(under, 1.0, colour);
+        }
+        if let (1..=3, Some(name)) = (self.marked.len(), roles.names.get(role as usize)) {
+            for run in &self.marked {
+                let (x, align) = if scale.x(run.end) + 60.0 > ribbon.right() {
+                    (scale.x(run.start) - 4.0, Align2::RIGHT_CENTER)
+                } else {
+                    (scale.x(run.end) + 4.0, Align2::LEFT_CENTER)
+                };
+                let strong = ui.visuals().strong_text_color();
+                ui.painter().text(pos2(x, ribbon.center().y), align, name, FontId::proportional(11.0), strong);
+            }
+        }
+    }
+}
+
+/// Buttons, speed, and where the playhead stands.
+fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: Selection, commands: &mut Vec<Command>) {
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 3.0;
+        let mut press = |ui: &mut Ui, icon, name: &str, lit, hint: &str, command| {
+            if icon::button(ui, icon, name, lit).on_hover_text(hint).clicked() {
+                commands.push(Command::Time(command));
+            }
+        };
+        press(ui, Icon::Home, "Go to the start", false, "To the start (Home)", TimeCommand::Home);
+        press(ui, Icon::Back, "Step back", false, "One step back (←; with Shift, ten)", TimeCommand::Step(-1));
+        if time.playing() {
+            press(ui, Icon::Pause, "Pause", true, "Pause (Space)", TimeCommand::TogglePlay);
+        } else {
+            press(ui, Icon::Play, "Play", false, "Play (Space)", TimeCommand::TogglePlay);
+        }
+        press(ui, Icon::Forward, "Step forward", false, "One step forward (→; with Shift, ten)", TimeCommand::Step(1));
+        press(ui, Icon::End, "Go to the end", false, "To the end (End)", TimeCommand::End);
+        press(ui, Icon::Repeat, "Repeat", time.repeat(), "From the start again at the end (L)", TimeCommand::ToggleRepeat);
+        ui.add_space(8.0);
+        let mut speed = time.speed();
+        let field = egui::DragValue::new(&mut speed).range(SPEEDS).speed(f64::from(speed) * 0.02).max_decimals(2).suffix(" steps/s");
+        if ui.add(field).accessible_name("Speed").on_hover_text("Steps a second ([ halves, ] doubles)").changed() {
+            commands.push(Command::Time(TimeCommand::Speed(speed)));
+        }
+        ui.add_space(10.0);
+        ui.strong(format!("step {} / {}", time.step_index(), time.steps()));
+        ui.weak(format!("{} of {} writes", time.writes(), time.total()));
+        if time.reached() < time.total() {
+            ui.weak(format!("(computed to {})", time.reached()));
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if let Some(write) = selection.current() {
+                ui.label(describe(plan, write));
+            } else {
+                ui.weak(format!("{} writes a step", time.step()));
+            }
+        });
+    });
+}
+
+/// The token of a write in a few words: index, text, role.
+#[must_use]
+pub fn describe(plan: &Plan, write: usize) -> String {
+    let labels = plan.stream.labels();
+    let role = labels.roles.of_write.get(write).and_then(|r| labels.roles.names.get(*r as usize));
+    let mut out = format!("token {write}");
+    if let Some(text) = token_text(plan, write) {
+        out.push_str(&format!("  {text}"));
+    }
+    if let Some(role) = role {
+        out.push_str(&format!("  {role}"));
+    }
+    out
+}
+
+/// The text of a write in quotes, with what cannot be seen written out; `None` where the source has no texts.
+#[must_use]
+pub fn token_text(plan: &Plan, write: usize) -> Option<String> {
+    let text = plan.stream.labels().tokens.as_ref()?.get(write)?;
+    Some(format!("'{}'", text.escape_debug()))
+}
+
+fn interact(ui: &mut Ui, ruler: Rect, ribbon: Rect, scale: Scale, time: &Timeline, commands: &mut Vec<Command>) {
+    let head = ui.interact(ruler, Id::new("timeline ruler"), Sense::click_and_drag()).on_hover_cursor(CursorIcon::ResizeHorizontal);
+    name_playhead(ui, &head, time, commands);
+    if let (true, Some(at)) = (head.dragged() || head.clicked(), head.interact_pointer_pos()) {
+        commands.push(Command::Time(TimeCommand::Seek(scale.boundary(at.x))));
+    }
+    let tokens = ui.interact(ribbon, Id::new("token ribbon"), Sense::click_and_drag());
+    tokens.widget_info(|| WidgetInfo::labeled(WidgetType::Other, true, "Token ribbon"));
+    if let (true, Some(at)) = (tokens.dragged(), tokens.interact_pointer_pos()) {
+        commands.push(Command::Time(TimeCommand::Seek(scale.boundary(at.x))));
+    }
+    if let Some(write) = tokens.hover_pos().and_then(|at| scale.write(at.x)) {
+        commands.push(Command::View(ViewCommand::Hover(write)));
+        if tokens.clicked() {
+            commands.push(Command::View(ViewCommand::Select(Some(write))));
+        }
+    }
+}
+
+/// The playhead for screen readers: a slider in writes that can be set.
+fn name_playhead(ui: &Ui, head: &Response, time: &Timeline, commands: &mut Vec<Command>) {
+    head.widget_info(|| WidgetInfo::slider(true, time.writes() as f64, "Playhead"));
+    let (total, step) = (time.total(), time.step());
+    ui.ctx().accesskit_node_builder(head.id, |node| {
+        node.set_min_numeric_value(0.0);
+        node.set_max_numeric_value(total as f64);
+        node.set_numeric_value_step(step as f64);
+        node.add_action(accesskit::Action::SetValue);
+    });
+    let asked = ui.input(|input| {
+        let values = input.accesskit_action_requests(head.id, accesskit::Action::SetValue).filter_map(|request| match request.data {
+            Some(accesskit::ActionData::NumericValue(value)) => Some(value),
+            _ => None,
+        });
+        values.last()
+    });
+    if let Some(value) = asked {
+        commands.push(Command::Time(TimeCommand::Seek(value.max(0.0) as usize)));
+    }
+}
+
+/// Diagonal lines over what has not been computed.
+fn hatch(ui: &Ui, rect: Rect) {
+    if rect.width() < 1.0 {
+        return;
+    }
+    let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
+    let stroke = Stroke::new(1.0, ui.visuals().weak_text_color().gamma_multiply(0.35));
+    let mut x = rect.left() - rect.height();
+    while x < rect.right() {
+        painter.line_segment([pos2(x, rect.bottom()), pos2(x + rect.height(), rect.top())], stroke);
+        x += 7.0;
+    }
+}
+
+fn chunk_bounds(ui: &Ui, ribbon: Rect, scale: Scale, step: usize) {
+    // Lines nearer than this are a grey veil, not bounds: draw every second, fourth, .. instead.
+    let mut every = step.max(1);
+    while scale.width * every as f32 / scale.total.max(1) as f32 <= 5.0 {
+        every *= 2;
+    }
+    let stroke = Stroke::new(1.0, theme::canvas(ui.visuals().dark_mode).gamma_multiply(0.8));
+    for write in (every..scale.total).step_by(every) {
+        let x = scale.x(write).round();
+        ui.painter().line_segment([pos2(x, ribbon.bottom() - 5.0), pos2(x, ribbon.bottom())], stroke);
+    }
+}
+
+/// Numbers on the ruler at round counts of writes, about every 110 points.
+fn ruler_ticks(ui: &Ui, ruler: Rect, scale: Scale, time: &Timeline) {
+    let mut every = time.step().max(1);
+    while scale.width * every as f32 / scale.total.max(1) as f32 <= 90.0 {
+        every *= 2;
+    }
+    let colour = ui.visuals().weak_text_color();
+    for write in (0..=scale.total).step_by(every) {
+        let x = scale.x(write).round();
+        ui.painter().line_segment([pos2(x, ruler.bottom() - 4.0), pos2(x, ruler.bottom())], Stroke::new(1.0, colour));
+        let room = ruler.right() - x;
+        let (at, align) = if room < 40.0 { (x - 3.0, Align2::RIGHT_TOP) } else { (x + 3.0, Align2::LEFT_TOP) };
+        ui.painter().text(pos2(at, ruler.top()), align, write, FontId::proportional(10.0), colour);
+    }
+}
+
+fn tokens(ui: &Ui, ribbon: Rect, scale: Scale, selection: Selection) {
+    let mut mark = |write: usize, colour: Color32| {
+        let (from, to) = (scale.x(write), scale.x(write + 1).max(scale.x(write) + 1.0));
+        let rect = Rect::from_min_max(pos2(from, ribbon.top() - 1.0), pos2(to, ribbon.bottom() + 1.0));
+        ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.5, colour), StrokeKind::Outside);
+    };
+    if let Some(write) = selection.token {
+        mark(write, ui.visuals().strong_text_color());
+    }
+    if let Some(write) = selection.hovered {
+        mark(write, ui.visuals().text_color().gamma_multiply(0.8));
+    }
+}
+
+fn playhead(ui: &Ui, ruler: Rect, ribbon: Rect, x: f32) {
+    let colour = theme::accent(ui.visuals().dark_mode);
+    let x = x.round().clamp(ruler.left() + 1.0, ruler.right() - 1.0);
+    let line = Rect::from_min_max(pos2(x - 1.0, ruler.top() + 4.0), pos2(x + 1.0, ribbon.bottom() + 4.0));
+    ui.painter().rect_filled(line, 0.0, colour);
+    let (top, half) = (ruler.top() + 1.0, 5.5);
+    let points = vec![
+        pos2(x - half, top),
+        pos2(x + half, top),
+        pos2(x + half, top + 6.0),
+        pos2(x, top + 12.0),
+        pos2(x - half, top + 6.0),
+    ];
+    ui.painter().add(Shape::convex_polygon(points, colour, Stroke::new(1.0, ui.visuals().panel_fill)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::plan;
+
+    #[test]
+    fn pixels_and_writes_agree() {
+        let scale = Scale { left: 100.0, width: 400.0, total: 2000 };
+        assert_eq!(scale.write(100.0), Some(0));
+        assert_eq!(scale.write(499.9), Some(1999));
+        assert_eq!(scale.write(500.0), None);
+        assert_eq!((scale.boundary(0.0), scale.boundary(300.0), scale.boundary(900.0)), (0, 1000, 2000));
+        assert_eq!(scale.write(scale.x(1234) + 0.05), Some(1234));
+    }
+
+    #[test]
+    fn tokens_are_described_with_their_blanks() {
+        assert_eq!(describe(&plan(64, 16), 11), "token 11  ' t11'  needle");
+        assert_eq!(describe(&plan(64, 16), 3), "token 3  ' t3'  hay");
+    }
+}
