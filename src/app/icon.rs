@@ -1,6 +1,6 @@
 //! Buttons with painted icons: the same on every system, whatever its fonts hold.
 
-use eframe::egui::{Color32, Pos2, Rect, Response, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, WidgetType, pos2, vec2};
+use eframe::egui::{Color32, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo, pos2, vec2};
 
 /// What is painted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn button(ui: &mut Ui, icon: Icon, name: &str, lit: bool) -> Response {
 pub fn sized(ui: &mut Ui, icon: Icon, name: &str, lit: bool, size: Vec2) -> Response {
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     let enabled = ui.is_enabled();
-    response.widget_info(|| WidgetInfo::labeled(WidgetType::Button, enabled, name));
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, name));
     if ui.is_rect_visible(rect) {
         let visuals = ui.style().interact_selectable(&response, lit);
         let quiet = !response.hovered() && !response.has_focus() && !lit && size.x < 24.0;

@@ -41,18 +41,7 @@ impl Run {
         let (kv, q) = (plan.stream.kv_heads(), plan.stream.query_heads());
         let traces = plan.lanes.iter().map(|l| LaneTrace::new(&l.channels, kv, q)).collect();
         let spent = vec![(0.0, 0); plan.lanes.len()];
-        Self {
-            id,
-            plan,
-            traces,
-            spent,
-            reached: 0,
-            backend: None,
-            banners: Vec::new(),
-            ended: false,
-            error: None,
-            first_block: None,
-        }
+        Self { id, plan, traces, spent, reached: 0, backend: None, banners: Vec::new(), ended: false, error: None, first_block: None }
     }
 
     /// Takes in what the engine said of this run.

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align, Align2, Color32, CursorIcon, FontId, Id, Layout, Rect, Response, Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo,
-    WidgetType, accesskit, pos2, vec2,
+    self, Align, Align2, Color32, CursorIcon, FontId, Id, Layout, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo,
+    accesskit, pos2, vec2,
 };
 
 use crate::app::command::{Command, TimeCommand, ViewCommand};
@@ -151,7 +151,7 @@ fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: Selection, com
         press(ui, Icon::Repeat, "Repeat", time.repeat(), "From the start again at the end (L)", TimeCommand::ToggleRepeat);
         ui.add_space(8.0);
         let mut speed = time.speed();
-        let field = egui::DragValue::new(&mut speed).range(SPEEDS).speed(f64::from(speed) * 0.02).max_decimals(2).suffix(" steps/s");
+        let field = egui::DragValue::new(&mut speed).range(SPEEDS).speed(f64::from(time.speed()) * 0.02).max_decimals(2).suffix(" steps/s");
         if ui.add(field).accessible_name("Speed").on_hover_text("Steps a second ([ halves, ] doubles)").changed() {
             commands.push(Command::Time(TimeCommand::Speed(speed)));
         }
@@ -194,13 +194,13 @@ pub fn token_text(plan: &Plan, write: usize) -> Option<String> {
 }
 
 fn interact(ui: &mut Ui, ruler: Rect, ribbon: Rect, scale: Scale, time: &Timeline, commands: &mut Vec<Command>) {
-    let head = ui.interact(ruler, Id::new("timeline ruler"), Sense::click_and_drag()).on_hover_cursor(CursorIcon::ResizeHorizontal);
+    let head = ui.interact(ruler, Id::unique("timeline ruler"), Sense::click_and_drag()).on_hover_cursor(CursorIcon::ResizeHorizontal);
     name_playhead(ui, &head, time, commands);
     if let (true, Some(at)) = (head.dragged() || head.clicked(), head.interact_pointer_pos()) {
         commands.push(Command::Time(TimeCommand::Seek(scale.boundary(at.x))));
     }
-    let tokens = ui.interact(ribbon, Id::new("token ribbon"), Sense::click_and_drag());
-    tokens.widget_info(|| WidgetInfo::labeled(WidgetType::Other, true, "Token ribbon"));
+    let tokens = ui.interact(ribbon, Id::unique("token ribbon"), Sense::click_and_drag());
+    tokens.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, "Token ribbon"));
     if let (true, Some(at)) = (tokens.dragged(), tokens.interact_pointer_pos()) {
         commands.push(Command::Time(TimeCommand::Seek(scale.boundary(at.x))));
     }
@@ -278,7 +278,7 @@ fn ruler_ticks(ui: &Ui, ruler: Rect, scale: Scale, time: &Timeline) {
 }
 
 fn tokens(ui: &Ui, ribbon: Rect, scale: Scale, selection: Selection) {
-    let mut mark = |write: usize, colour: Color32| {
+    let mark = |write: usize, colour: Color32| {
         let (from, to) = (scale.x(write), scale.x(write + 1).max(scale.x(write) + 1.0));
         let rect = Rect::from_min_max(pos2(from, ribbon.top() - 1.0), pos2(to, ribbon.bottom() + 1.0));
         ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.5, colour), StrokeKind::Outside);
@@ -297,13 +297,7 @@ fn playhead(ui: &Ui, ruler: Rect, ribbon: Rect, x: f32) {
     let line = Rect::from_min_max(pos2(x - 1.0, ruler.top() + 4.0), pos2(x + 1.0, ribbon.bottom() + 4.0));
     ui.painter().rect_filled(line, 0.0, colour);
     let (top, half) = (ruler.top() + 1.0, 5.5);
-    let points = vec![
-        pos2(x - half, top),
-        pos2(x + half, top),
-        pos2(x + half, top + 6.0),
-        pos2(x, top + 12.0),
-        pos2(x - half, top + 6.0),
-    ];
+    let points = vec![pos2(x - half, top), pos2(x + half, top), pos2(x + half, top + 6.0), pos2(x, top + 12.0), pos2(x - half, top + 6.0)];
     ui.painter().add(Shape::convex_polygon(points, colour, Stroke::new(1.0, ui.visuals().panel_fill)));
 }
 

@@ -1,0 +1,213 @@
+//! One row per parameter, made from its [`ParamSpec`]: the name, a control that fits its kind, and a dot that says it
+//! differs from its default and puts it back.
+
+use eframe::egui::{self, Align, Checkbox, ComboBox, CursorIcon, DragValue, Label, Layout, Sense, Slider, Ui, vec2};
+
+use crate::app::theme;
+use crate::param::{ParamKind, ParamSpec, ParamValue};
+
+const NAME_WIDTH: f32 = 84.0;
+const NUMBER_WIDTH: f32 = 52.0;
+
+/// What a row is drawn from.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    /// Whose parameter it is: a lane's name, `task`. Part of the control's accessible name.
+    pub owner: &'a str,
+    /// The parameter.
+    pub spec: &'a ParamSpec,
+    /// What the user set, if anything.
+    pub value: Option<&'a ParamValue>,
+    /// The value in use where it is left to the stream.
+    pub used: Option<f64>,
+}
+
+/// A change that a row asks for: another value, or the default.
+pub type Change = Option<ParamValue>;
+
+/// Draws a row; what it asks for, if the user changed it.
+pub fn row(ui: &mut Ui, row: Row<'_>) -> Option<Change> {
+    let spec = row.spec;
+    let changed = row.value.is_some() && row.value != spec.default_value().as_ref();
+    let mut out = None;
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        if dot(ui, &row, changed) {
+            out = Some(None);
+        }
+        let name = ui
+            .allocate_ui_with_layout(vec2(NAME_WIDTH, 20.0), Layout::left_to_right(Align::Center), |ui| {
+                ui.set_min_width(NAME_WIDTH);
+                ui.add(Label::new(spec.title).truncate().selectable(false).sense(Sense::hover()))
+            })
+            .inner;
+        name.on_hover_ui(|ui| help(ui, spec));
+        if let Some(change) = control(ui, &row) {
+            out = Some(change);
+        }
+    });
+    out
+}
+
+/// The accessible name of a row's control: `LoLA window`.
+#[must_use]
+pub fn accessible_name(owner: &str, spec: &ParamSpec) -> String {
+    format!("{owner} {}", spec.title)
+}
+
+fn dot(ui: &mut Ui, row: &Row<'_>, changed: bool) -> bool {
+    let (rect, response) = ui.allocate_exact_size(vec2(8.0, 20.0), if changed { Sense::click() } else { Sense::hover() });
+    if !changed {
+        return false;
+    }
+    ui.painter().circle_filled(rect.center(), 3.0, theme::accent(ui.visuals().dark_mode));
+    let name = format!("Default {}", accessible_name(row.owner, row.spec));
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &name));
+    let default = row.spec.default_value().map_or_else(|| "auto".to_owned(), |v| v.to_string());
+    response.on_hover_text(format!("Changed. Click for the default: {default}")).on_hover_cursor(CursorIcon::PointingHand).clicked()
+}
+
+fn help(ui: &mut Ui, spec: &ParamSpec) {
+    ui.strong(format!("{}  ({})", spec.title, spec.name));
+    ui.label(spec.doc);
+    let limits = match spec.kind {
+        ParamKind::Int { min, max, default, .. } => format!("{min} to {max}, default {default}"),
+        ParamKind::Float { min, max, default, .. } => format!("{min} to {max}, default {default}"),
+        ParamKind::AutoFloat { min, max, auto, .. } => format!("{min} to {max}, or auto: {auto}"),
+        ParamKind::Choice { options } => options.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
+        ParamKind::Bool { default } => format!("default {default}"),
+    };
+    ui.weak(limits);
+}
+
+fn control(ui: &mut Ui, row: &Row<'_>) -> Option<Change> {
+    let name = accessible_name(row.owner, row.spec);
+    match row.spec.kind {
+        ParamKind::Int { min, max, default, log } => {
+            let before = if let Some(ParamValue::Int(v)) = row.value { *v } else { default };
+            let mut v = before;
+            number(ui, &name, &mut v, min..=max, log);
+            (v != before).then(|| Some(ParamValue::Int(v)))
+        }
+        ParamKind::Float { min, max, default, log } => {
+            let before = float(row.value).unwrap_or(default);
+            let mut v = before;
+            number(ui, &name, &mut v, min..=max, log);
+            (v.to_bits() != before.to_bits()).then(|| Some(ParamValue::Float(v)))
+        }
+        ParamKind::AutoFloat { min, max, auto, log } => auto_float(ui, row, &name, min..=max, auto, log),
+        ParamKind::Choice { options } => choice(ui, row, &name, options),
+        ParamKind::Bool { default } => {
+            let before = if let Some(ParamValue::Bool(v)) = row.value { *v } else { default };
+            let mut v = before;
+            ui.add(Checkbox::without_text(&mut v)).accessible_name(name);
+            (v != before).then_some(Some(ParamValue::Bool(v)))
+        }
+    }
+}
+
+fn float(value: Option<&ParamValue>) -> Option<f64> {
+    match value {
+        Some(ParamValue::Float(v)) => Some(*v),
+        Some(ParamValue::Int(v)) => Some(*v as f64),
+        _ => None,
+    }
+}
+
+/// A slider and a number field on what is left of the row.
+fn number<N: egui::emath::Numeric>(ui: &mut Ui, name: &str, value: &mut N, range: std::ops::RangeInclusive<N>, log: bool) {
+    let (min, max) = (*range.start(), *range.end());
+    let span = max.to_f64() - min.to_f64();
+    ui.spacing_mut().slider_width = (ui.available_width() - NUMBER_WIDTH - 4.0).max(30.0);
+    // The smallest step that a logarithmic slider over zero tells apart.
+    let smallest = if N::INTEGRAL { 1.0 } else { (span * 1e-6).max(1e-6) };
+    ui.add(Slider::new(value, range.clone()).show_value(false).logarithmic(log).smallest_positive(smallest)).accessible_name(name);
+    ui.spacing_mut().interact_size.x = NUMBER_WIDTH;
+    let speed = if N::INTEGRAL { (value.to_f64().abs() * 0.01).max(0.2) } else { (value.to_f64().abs() * 0.01).max(span * 1e-4) };
+    let field = DragValue::new(value).range(range).speed(speed).custom_formatter(|v, _| short(v)).update_while_editing(false);
+    ui.add_sized(vec2(NUMBER_WIDTH, 20.0), field).accessible_name(format!("{name} value"));
+}
+
+/// A number in at most about six characters.
+fn short(v: f64) -> String {
+    if v == 0.0 || (v.fract() == 0.0 && v.abs() < 1e7) {
+        return format!("{v}");
+    }
+    let digits = if v.abs() >= 100.0 {
+        1
+    } else if v.abs() >= 1.0 {
+        3
+    } else if v.abs() >= 1e-3 {
+        4
+    } else {
+        return format!("{v:.1e}");
+    };
+    let text = format!("{v:.digits$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn auto_float(ui: &mut Ui, row: &Row<'_>, name: &str, range: std::ops::RangeInclusive<f64>, auto: &str, log: bool) -> Option<Change> {
+    let set = float(row.value);
+    let mut on = set.is_none();
+    let mut out = None;
+    let hint = format!("Taken from {auto}");
+    if ui.add(Checkbox::new(&mut on, "auto")).on_hover_text(hint).accessible_name(format!("{name} auto")).changed() {
+        let start = row.used.unwrap_or(1.0).clamp(*range.start(), *range.end());
+        out = Some(if on { None } else { Some(ParamValue::Float(start)) });
+    }
+    match set {
+        Some(before) => {
+            let mut v = before;
+            number(ui, name, &mut v, range, log);
+            if v.to_bits() != before.to_bits() {
+                out = Some(Some(ParamValue::Float(v)));
+            }
+        }
+        None => {
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                ui.weak(row.used.map_or_else(|| "…".to_owned(), short)).on_hover_text(auto);
+            });
+        }
+    }
+    out
+}
+
+fn choice(ui: &mut Ui, row: &Row<'_>, name: &str, options: &[(&str, &str)]) -> Option<Change> {
+    let first = options.first().map_or("", |(name, _)| *name);
+    let before = if let Some(ParamValue::Text(word)) = row.value { word.as_str() } else { first };
+    let mut out = None;
+    let width = ui.available_width();
+    let combo = ComboBox::from_id_salt((row.owner, row.spec.name)).selected_text(before).width(width);
+    let response = combo.show_ui(ui, |ui| {
+        for (word, doc) in options {
+            let mut line = ui.selectable_label(*word == before, *word);
+            if !doc.is_empty() {
+                line = line.on_hover_text(*doc);
+            }
+            if line.clicked() && *word != before {
+                out = Some(Some(ParamValue::from(*word)));
+            }
+        }
+    });
+    let doc = options.iter().find(|(word, _)| *word == before).map_or("", |(_, doc)| *doc);
+    let response = response.response.accessible_name(name);
+    if !doc.is_empty() {
+        response.on_hover_text(doc);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn numbers_are_short_and_not_wrong() {
+        for (v, text) in [(0.0, "0"), (8.0, "8"), (16384.0, "16384"), (0.125, "0.125"), (31.68, "31.68"), (1.0 / 3.0, "0.3333")] {
+            assert_eq!(short(v), text);
+        }
+        assert_eq!(short(123.456), "123.5");
+        assert_eq!(short(1.5e-5), "1.5e-5");
+        assert_eq!(short(0.999), "0.999");
+    }
+}

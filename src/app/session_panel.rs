@@ -1,0 +1,264 @@
+//! The left panel: where the stream comes from, the lanes, and every parameter.
+
+use eframe::egui::{self, Align, CollapsingHeader, ComboBox, DragValue, Label, Layout, RichText, ScrollArea, Sense, Ui, vec2};
+
+use crate::app::command::{Command, SessionCommand, ViewCommand};
+use crate::app::params::{self, Row};
+use crate::app::theme;
+use crate::layer;
+use crate::session::plan::{Plan, PlanLane};
+use crate::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
+use crate::stream::capture::BUNDLED;
+use crate::task::{self, TASKS};
+
+/// A session that cannot run, in words, and where to say so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The lane it is about, by its place in the session.
+    pub lane: Option<usize>,
+    /// The sentence.
+    pub message: String,
+}
+
+/// What the panel is drawn from.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionLook<'a> {
+    /// The session as the user has set it; the run on screen may still be of an older one.
+    pub session: &'a Session,
+    /// The plan on screen.
+    pub plan: Option<&'a Plan>,
+    /// Why the session as set cannot run, if it cannot.
+    pub problem: Option<&'a Problem>,
+    /// The layers that the capture file holds.
+    pub layers: &'a [u32],
+}
+
+/// Draws the panel.
+pub fn ui(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
+    ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+        heading(ui, "Stream");
+        source(ui, look, commands);
+        if let Some(problem) = look.problem.filter(|p| p.lane.is_none()) {
+            error(ui, &problem.message);
+        }
+        heads(ui, look, commands);
+        seed(ui, look.session, commands);
+        ui.add_space(6.0);
+        heading(ui, "Lanes");
+        for (index, lane) in look.session.lanes.iter().enumerate() {
+            lane_ui(ui, look, index, lane, commands);
+        }
+        ui.add_space(6.0);
+    });
+}
+
+fn heading(ui: &mut Ui, text: &str) {
+    ui.add_space(2.0);
+    ui.label(RichText::new(text.to_uppercase()).small().strong());
+    ui.add_space(2.0);
+}
+
+fn error(ui: &mut Ui, message: &str) {
+    ui.add(Label::new(RichText::new(message).color(ui.visuals().error_fg_color).small()).wrap());
+}
+
+/// A name on the left, a control on the rest of the row.
+fn labelled<R>(ui: &mut Ui, name: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        ui.add_space(12.0);
+        ui.allocate_ui_with_layout(vec2(84.0, 20.0), Layout::left_to_right(Align::Center), |ui| {
+            ui.set_min_width(84.0);
+            ui.add(Label::new(name).truncate().selectable(false));
+        });
+        add(ui)
+    })
+    .inner
+}
+
+fn source(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
+    let session = look.session;
+    let title = match &session.source {
+        Source::Capture(c) if c.path.as_os_str() == BUNDLED => "Bundled capture".to_owned(),
+        Source::Capture(c) => c.path.file_name().unwrap_or(c.path.as_os_str()).to_string_lossy().into_owned(),
+        Source::Task(t) => task::task(&t.name).map_or_else(|| t.name.clone(), |t| t.title().to_owned()),
+    };
+    let mut pick = None;
+    labelled(ui, "source", |ui| {
+        let combo = ComboBox::from_id_salt("source").selected_text(title).width(ui.available_width()).truncate();
+        let response = combo.show_ui(ui, |ui| {
+            let bundled = CaptureSource { path: BUNDLED.into(), layer: None, kv_heads: None, tokens: None };
+            if ui.selectable_label(false, "Bundled capture").on_hover_text("A needle prompt of a real model").clicked() {
+                pick = Some(Source::Capture(bundled));
+            }
+            for task in TASKS {
+                let chosen = matches!(&session.source, Source::Task(t) if t.name == task.name());
+                if ui.selectable_label(chosen, task.title()).on_hover_text(task.about()).clicked() && !chosen {
+                    pick = Some(Source::Task(TaskSource { name: task.name().to_owned(), params: Default::default() }));
+                }
+            }
+        });
+        response.response.accessible_name("Source");
+    });
+    if let Some(source) = pick.filter(|s| *s != session.source) {
+        commands.push(Command::Session(SessionCommand::Source(source)));
+    }
+    match &session.source {
+        Source::Capture(capture) => capture_ui(ui, look, capture, commands),
+        Source::Task(t) => {
+            for spec in task::task(&t.name).map_or(&[][..], |t| t.params()) {
+                if let Some(value) = params::row(ui, Row { owner: "task", spec, value: t.params.get(spec.name), used: None }) {
+                    commands.push(Command::Session(SessionCommand::TaskParam { name: spec.name, value }));
+                }
+            }
+        }
+    }
+    if let Some(plan) = look.plan {
+        let labels = plan.stream.labels();
+        let about = if labels.about.is_empty() { labels.title.clone() } else { labels.about.clone() };
+        ui.horizontal(|ui| {
+            ui.add_space(12.0);
+            let size = format!(
+                "{} writes, {} reads, dk {}, dv {}",
+                plan.stream.writes(),
+                plan.stream.reads(),
+                plan.stream.key_dim(),
+                plan.stream.value_dim()
+            );
+            ui.add(Label::new(RichText::new(size).weak().small()).truncate()).on_hover_text(about);
+        });
+    }
+}
+
+fn capture_ui(ui: &mut Ui, look: SessionLook<'_>, capture: &CaptureSource, commands: &mut Vec<Command>) {
+    let chosen = capture.layer.or_else(|| look.layers.first().copied());
+    if look.layers.len() > 1 {
+        labelled(ui, "layer", |ui| {
+            let text = chosen.map_or_else(String::new, |l| l.to_string());
+            let combo = ComboBox::from_id_salt("capture layer").selected_text(text).width(ui.available_width());
+            let response = combo.show_ui(ui, |ui| {
+                for &layer in look.layers {
+                    if ui.selectable_label(Some(layer) == chosen, layer.to_string()).clicked() {
+                        let source = CaptureSource { layer: Some(layer), ..capture.clone() };
+                        commands.push(Command::Session(SessionCommand::Source(Source::Capture(source))));
+                    }
+                }
+            });
+            response.response.accessible_name("Capture layer");
+        });
+    } else if let Some(layer) = chosen {
+        labelled(ui, "layer", |ui| ui.weak(layer.to_string()));
+    }
+}
+
+fn heads(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
+    let Some(plan) = look.plan else { return };
+    let (kv, group) = (plan.stream.kv_heads(), plan.stream.query_heads() / plan.stream.kv_heads());
+    let view = &look.session.view;
+    let mut pick = |ui: &mut Ui, name: &str, title: &str, count: usize, now: usize, make: fn(usize) -> ViewCommand| {
+        if count < 2 {
+            return;
+        }
+        labelled(ui, title, |ui| {
+            for head in 0..count.min(12) {
+                let response = ui.selectable_label(head == now, head.to_string()).accessible_name(format!("{name} {head}"));
+                if response.clicked() && head != now {
+                    commands.push(Command::View(make(head)));
+                }
+            }
+        });
+    };
+    pick(ui, "Key/value head", "kv head", kv, view.kv_head.min(kv - 1), ViewCommand::KvHead);
+    pick(ui, "Query head", "query head", group, view.query_head.min(group - 1), ViewCommand::QueryHead);
+}
+
+fn seed(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
+    labelled(ui, "seed", |ui| {
+        let mut seed = session.seed;
+        let field = ui.add_sized(vec2(52.0, 20.0), DragValue::new(&mut seed).speed(0.05).update_while_editing(false));
+        if field.accessible_name("Seed").changed() {
+            commands.push(Command::Session(SessionCommand::Seed(seed)));
+        }
+        if ui.button("New").accessible_name("New seed").on_hover_text("The next seed, and run again").clicked() {
+            commands.push(Command::Session(SessionCommand::NewSeed));
+        }
+        if ui.button("Reset").accessible_name("Reset run").on_hover_text("Run again from the start with the same seed").clicked() {
+            commands.push(Command::Session(SessionCommand::Reset));
+        }
+    });
+    labelled(ui, "compute on", |ui| {
+        let name = |b: BackendChoice| match b {
+            BackendChoice::Auto => "auto",
+            BackendChoice::Gpu => "GPU",
+            BackendChoice::Cpu => "CPU",
+        };
+        let mut chosen = session.backend;
+        for (choice, hint) in [
+            (BackendChoice::Auto, "A real GPU where there is one, else the CPU"),
+            (BackendChoice::Gpu, "A GPU adapter, software ones too"),
+            (BackendChoice::Cpu, "The CPU"),
+        ] {
+            ui.selectable_value(&mut chosen, choice, name(choice))
+                .on_hover_text(hint)
+                .accessible_name(format!("Compute on {}", name(choice)));
+        }
+        if chosen != session.backend {
+            commands.push(Command::Session(SessionCommand::Backend(chosen)));
+        }
+    });
+}
+
+fn lane_ui(ui: &mut Ui, look: SessionLook<'_>, index: usize, lane: &LaneSpec, commands: &mut Vec<Command>) {
+    let Some(kind) = layer::kind(&lane.layer) else {
+        error(ui, &format!("lane {}: there is no layer `{}`", lane.name, lane.layer));
+        return;
+    };
+    let running = look.plan.and_then(|p| p.lanes.iter().find(|l| l.index == index && l.name == lane.name));
+    let id = ui.make_persistent_id(("lane", index));
+    let state = egui::collapsing_header::CollapsingState::load_with_default_open(ui.ctx(), id, true);
+    let header = state.show_header(ui, |ui| {
+        let mut on = lane.enabled;
+        if ui.checkbox(&mut on, "").accessible_name(format!("Lane {}", lane.name)).on_hover_text("Run this lane, or leave it out").changed()
+        {
+            commands.push(Command::Session(SessionCommand::LaneEnabled { lane: index, enabled: on }));
+        }
+        let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+        let colour = theme::lane_colour(index, ui.visuals().dark_mode);
+        ui.painter().rect_filled(rect, 2.0, if lane.enabled { colour } else { colour.gamma_multiply(0.35) });
+        let name = RichText::new(&lane.name).strong();
+        ui.add(Label::new(if lane.enabled { name } else { name.weak() })).on_hover_text(kind.about());
+        if !lane.name.eq_ignore_ascii_case(kind.title()) {
+            ui.add(Label::new(RichText::new(kind.title()).weak().small()).truncate());
+        }
+    });
+    header.body_unindented(|ui| {
+        ui.add_enabled_ui(lane.enabled, |ui| {
+            for spec in kind.params() {
+                let row = Row { owner: &lane.name, spec, value: lane.params.get(spec.name), used: used(running, spec.name) };
+                if let Some(value) = params::row(ui, row) {
+                    commands.push(Command::Session(SessionCommand::LaneParam { lane: index, name: spec.name, value }));
+                }
+            }
+        });
+        if let Some(problem) = look.problem.filter(|p| p.lane == Some(index)) {
+            error(ui, &problem.message);
+        }
+        notes(ui, running);
+    });
+}
+
+/// The value in use where a parameter is left to the stream.
+fn used(lane: Option<&PlanLane>, name: &str) -> Option<f64> {
+    lane.filter(|_| name == "beta").map(|l| l.setup.beta())
+}
+
+/// What was done to the stream for a lane.
+fn notes(ui: &mut Ui, lane: Option<&PlanLane>) {
+    let Some(lane) = lane.filter(|l| !l.notes.is_empty()) else { return };
+    let text = if lane.notes.len() == 1 { "1 note".to_owned() } else { format!("{} notes", lane.notes.len()) };
+    CollapsingHeader::new(RichText::new(text).small().weak()).id_salt(("notes", lane.index)).show(ui, |ui| {
+        for note in &lane.notes {
+            ui.add(Label::new(RichText::new(note).small().weak()).wrap());
+        }
+    });
+}
