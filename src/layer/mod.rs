@@ -11,6 +11,7 @@ pub mod feature;
 pub mod lola;
 pub mod ovq;
 pub mod real;
+pub mod workload;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
