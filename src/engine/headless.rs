@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::BackendInfo;
 use super::factory::{Devices, LayerFactory};
-use super::run::{Keep, Run, RunError, Sink, Stop};
+use super::lane::Keep;
+use super::run::{Run, RunError, Sink, Stop};
 use crate::session::BackendChoice;
 use crate::session::plan::Plan;
 use crate::trace::{LaneTrace, TraceBlock};

@@ -10,13 +10,15 @@
 //! ```
 //!
 //! - `run` advances every lane of a plan together in blocks and hands what they wrote to a [`Sink`]; it knows no thread.
-//! - `keyframe` keeps states and says where; a state between two keyframes is replayed, bit for bit.
+//! - `lane` advances one layer; `keyframe` keeps states and says where; a state between two keyframes is replayed, bit for bit.
 //! - [`headless`] is the same loop with a [`Sink`] that appends to traces.
 
 mod factory;
 mod handle;
 pub mod headless;
 mod keyframe;
+mod lane;
+mod reference;
 mod run;
 mod worker;
 

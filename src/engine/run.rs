@@ -7,9 +7,11 @@ use thiserror::Error;
 
 use super::BackendInfo;
 use super::factory::LayerFactory;
-use super::keyframe::Keyframes;
+use super::lane::{Keep, Lane};
+use super::reference::{Reference, outputs_channel};
 use crate::gpu::GpuError;
-use crate::layer::{Layer, LayerError, Record, Snapshot};
+use crate::layer::{LayerError, Snapshot};
+use crate::metric;
 use crate::session::BackendChoice;
 use crate::session::plan::{Plan, PlanLane};
 use crate::trace::{StoreError, TraceBlock};
@@ -20,8 +22,6 @@ const SHORT_BLOCK: f64 = 0.010;
 const LONG_BLOCK: f64 = 0.020;
 /// Bytes that a block's traces may have, all lanes together, as far as the last block foretells it.
 const BLOCK_BYTES: usize = 4 << 20;
-/// Chunks replayed between two looks at whether to stop.
-const REPLAY_CHUNKS: usize = 16;
 
 /// Why a run did not end by itself.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -29,16 +29,41 @@ const REPLAY_CHUNKS: usize = 16;
 pub enum RunError {
     /// A layer cannot be built or go on.
     #[error("lane `{lane}`: {source}")]
-    Layer { lane: String, source: LayerError },
+    Layer { lane: String, source: Box<LayerError> },
     /// The backend that was asked for is not there.
     #[error(transparent)]
-    Backend(LayerError),
+    Backend(Box<LayerError>),
     /// A layer's trace does not fit its own channels: a mistake in the program.
     #[error("lane `{lane}` wrote a trace that does not fit its channels: {source}")]
     Store { lane: String, source: StoreError },
+    /// Full attention, which a capture's reads are measured against, cannot be built or go on.
+    #[error("full attention, which the lanes are measured against: {0}")]
+    Reference(Box<LayerError>),
     /// The sink asked for it.
     #[error("cancelled")]
     Cancelled,
+}
+
+impl RunError {
+    pub(super) fn layer(lane: &PlanLane, source: LayerError) -> Self {
+        Self::Layer { lane: lane.name.clone(), source: Box::new(source) }
+    }
+
+    fn reference(source: LayerError) -> Self {
+        Self::Reference(Box::new(source))
+    }
+
+    /// The device's trouble, if that is what it is.
+    #[must_use]
+    pub fn gpu(&self) -> Option<&GpuError> {
+        match self {
+            Self::Layer { source, .. } | Self::Backend(source) | Self::Reference(source) => match source.as_ref() {
+                LayerError::Gpu(error) => Some(error),
+                _ => None,
+            },
+            Self::Store { .. } | Self::Cancelled => None,
+        }
+    }
 }
 
 /// What a sink answers when the run is not to go on.
@@ -77,31 +102,11 @@ pub trait Sink {
     fn poll(&mut self) -> Result<(), Stop>;
 }
 
-/// Whether a run keeps states for time travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// The window: any state can be asked for.
-    Keyframes,
-    /// Headless: the trace alone is wanted.
-    Nothing,
-}
-
-/// One lane of a run.
-struct Lane {
-    layer: Box<dyn Layer>,
-    /// Chunks whose traces the sink has.
-    done: usize,
-    keyframes: Keyframes,
-    /// A second layer for replays, so that the running one need not go back; made when first needed.
-    scratch: Option<Box<dyn Layer>>,
-    /// What a chunk took lately, in seconds; 0 before it is known.
-    pace: f64,
-}
-
 /// A plan being run.
 pub struct Run {
     plan: Arc<Plan>,
     lanes: Vec<Lane>,
+    reference: Option<Reference>,
     backend: BackendInfo,
     keep: Keep,
     /// Writes that every lane has seen.
@@ -113,15 +118,18 @@ pub struct Run {
 impl Run {
     /// Opens the backend and builds every lane. With [`BackendChoice::Auto`] a plan that the GPU cannot hold goes to the CPU.
     pub fn new(plan: Arc<Plan>, choice: BackendChoice, keep: Keep, factory: &mut dyn LayerFactory) -> Result<Self, RunError> {
-        let mut backend = factory.open(choice).map_err(RunError::Backend)?;
-        let lanes = match build_lanes(&plan, factory, backend.gpu) {
-            Err(RunError::Layer { lane, source: source @ LayerError::Gpu(_) }) if backend.gpu && choice == BackendChoice::Auto => {
-                backend = factory.fall_back(&format!("the GPU cannot run lane `{lane}`: {source}"));
-                build_lanes(&plan, factory, backend.gpu)
-            }
-            other => other,
-        }?;
-        Ok(Self { plan, lanes, backend, keep, reached: 0, steps: 1 })
+        let mut backend = factory.open(choice).map_err(|e| RunError::Backend(Box::new(e)))?;
+        let mut built = build(&plan, factory, backend.gpu);
+        if backend.gpu
+            && choice == BackendChoice::Auto
+            && let Err(error) = &built
+            && error.gpu().is_some()
+        {
+            backend = factory.fall_back(&format!("the GPU cannot run this: {error}"));
+            built = build(&plan, factory, backend.gpu);
+        }
+        let (lanes, reference) = built?;
+        Ok(Self { plan, lanes, reference, backend, keep, reached: 0, steps: 1 })
     }
 
     /// Where it runs now.
@@ -144,7 +152,8 @@ impl Run {
         }
         let target = self.plan.writes_at(self.plan.step_at(self.reached) + self.steps);
         let (mut seconds, mut bytes) = (0.0, 0);
-        for index in 0..self.lanes.len() {
+        self.advance_reference(target, factory, sink)?;
+        for index in self.order() {
             let chunks = self.plan.lanes[index].chunks_at(target);
             if chunks == self.lanes[index].done {
                 continue;
@@ -156,10 +165,56 @@ impl Run {
             self.lanes[index].done = chunks;
             sink.block(index, block, chunks, own).map_err(|stop| self.stopped(index, stop))?;
         }
+        self.forget_reference();
         self.reached = target;
         self.steps = next_steps(self.steps, seconds, bytes).min(self.plan.steps().max(1));
         sink.reached(target).map_err(|_| RunError::Cancelled)?;
         Ok(!self.is_complete())
+    }
+
+    /// The lanes in the order in which they run: the one that others are measured against comes first.
+    fn order(&self) -> Vec<usize> {
+        let first = self.reference.as_ref().and_then(Reference::lane);
+        first.into_iter().chain((0..self.lanes.len()).filter(|i| Some(*i) != first)).collect()
+    }
+
+    fn advance_reference(&mut self, target: usize, factory: &mut dyn LayerFactory, sink: &mut dyn Sink) -> Result<(), RunError> {
+        loop {
+            let Some(reference) = &mut self.reference else { return Ok(()) };
+            match reference.advance(target) {
+                Err(LayerError::Gpu(error)) if self.backend.gpu && is_over(&error) => self.move_to_cpu(&error, factory, sink)?,
+                other => return other.map_err(RunError::reference),
+            }
+        }
+    }
+
+    /// Drops what every lane has been measured on.
+    fn forget_reference(&mut self) {
+        let Some(reference) = &mut self.reference else { return };
+        let read = |(lane, plan): (&Lane, &PlanLane)| {
+            let setup = &plan.setup;
+            setup.stream.reads_within(0..(lane.done * setup.chunk).min(setup.stream.writes())).end
+        };
+        let least = self.lanes.iter().zip(&self.plan.lanes).map(read).min().unwrap_or(0);
+        reference.forget_before(least);
+    }
+
+    /// Appends the metric's channels to a lane's block.
+    fn measure(&mut self, index: usize, block: &mut TraceBlock) {
+        let lane = &self.plan.lanes[index];
+        if let Some(reference) = self.reference.as_mut().filter(|r| r.lane() == Some(index)) {
+            reference.absorb(block);
+        }
+        if lane.channels.len() == lane.own_channels {
+            return;
+        }
+        let Some(channel) = outputs_channel(&lane.channels) else { return };
+        let mut measured = Vec::new();
+        for piece in block.pieces.iter().filter(|p| p.channel == channel) {
+            let reference = self.reference.as_ref().and_then(|r| r.outputs(&piece.range));
+            measured.extend(metric::score(&self.plan.stream, piece.range.clone(), &piece.values, reference.as_ref(), lane.own_channels));
+        }
+        block.pieces.append(&mut measured);
     }
 
     fn stopped(&self, lane: usize, stop: Stop) -> RunError {
@@ -180,18 +235,24 @@ impl Run {
     ) -> Result<(TraceBlock, f64), RunError> {
         loop {
             match self.lanes[index].record(chunks, self.keep) {
-                Err(LayerError::Gpu(GpuError::Lost(reason))) if self.backend.gpu => self.move_to_cpu(&reason, factory, sink)?,
-                Err(source) => return Err(RunError::Layer { lane: self.plan.lanes[index].name.clone(), source }),
-                Ok(done) => return Ok(done),
+                Err(LayerError::Gpu(error)) if self.backend.gpu && is_over(&error) => self.move_to_cpu(&error, factory, sink)?,
+                Err(source) => return Err(RunError::layer(&self.plan.lanes[index], source)),
+                Ok((mut block, seconds)) => {
+                    self.measure(index, &mut block);
+                    return Ok((block, seconds));
+                }
             }
         }
     }
 
     /// Rebuilds every lane on the CPU as it was when its last block was handed over.
-    fn move_to_cpu(&mut self, reason: &str, factory: &mut dyn LayerFactory, sink: &mut dyn Sink) -> Result<(), RunError> {
-        self.backend = factory.fall_back(&format!("the GPU device was lost: {reason}"));
+    fn move_to_cpu(&mut self, error: &GpuError, factory: &mut dyn LayerFactory, sink: &mut dyn Sink) -> Result<(), RunError> {
+        self.backend = factory.fall_back(&error.to_string());
         let at = self.reached;
-        let text = format!("The GPU device was lost after {at} tokens ({reason}). The run goes on on the CPU from the last keyframe.");
+        let text = format!("After {at} tokens {error}. The run goes on on the CPU from the last keyframe.");
+        if let Some(reference) = &mut self.reference {
+            reference.rebuild(factory).map_err(RunError::reference)?;
+        }
         for index in 0..self.lanes.len() {
             let (plan, lane) = (&self.plan.lanes[index], &mut self.lanes[index]);
             lane.scratch = None;
@@ -212,7 +273,7 @@ impl Run {
         if chunks > lane.done {
             return Ok(None);
         }
-        lane.state(plan, chunks, factory).map(Some).map_err(|source| RunError::Layer { lane: plan.name.clone(), source })
+        lane.state(plan, chunks, factory).map(Some).map_err(|source| RunError::layer(plan, source))
     }
 
     /// The same, moving to the CPU first if the device is found lost.
@@ -224,8 +285,10 @@ impl Run {
         sink: &mut dyn Sink,
     ) -> Result<Option<Arc<Snapshot>>, RunError> {
         match self.state(index, chunks, factory) {
-            Err(RunError::Layer { source: LayerError::Gpu(GpuError::Lost(reason)), .. }) if self.backend.gpu => {
-                self.move_to_cpu(&reason, factory, sink)?;
+            Err(error) if self.backend.gpu && error.gpu().is_some_and(is_over) => {
+                if let Some(error) = error.gpu() {
+                    self.move_to_cpu(error, factory, sink)?;
+                }
                 self.state(index, chunks, factory)
             }
             other => other,
@@ -244,85 +307,21 @@ fn next_steps(steps: usize, seconds: f64, bytes: usize) -> usize {
     }
 }
 
-fn build_lanes(plan: &Plan, factory: &mut dyn LayerFactory, gpu: bool) -> Result<Vec<Lane>, RunError> {
-    let build = |lane: &PlanLane| {
-        let layer = factory.build(lane.kind, &lane.setup).map_err(|source| RunError::Layer { lane: lane.name.clone(), source })?;
-        let keyframes = Keyframes::new(lane.kind, &lane.setup, gpu);
-        Ok(Lane { layer, done: 0, keyframes, scratch: None, pace: 0.0 })
-    };
-    plan.lanes.iter().map(build).collect()
+/// True for what ends all work on a device: it is lost, or it refuses commands (no memory left).
+fn is_over(error: &GpuError) -> bool {
+    matches!(error, GpuError::Lost(_) | GpuError::Refused(_))
 }
 
-impl Lane {
-    /// Advances the layer to `chunks`, with a keyframe wherever one is due; what it wrote, and the seconds it took.
-    fn record(&mut self, chunks: usize, keep: Keep) -> Result<(TraceBlock, f64), LayerError> {
-        let mut block = TraceBlock::default();
-        let mut seconds = 0.0;
-        while self.layer.position() < chunks {
-            let position = self.layer.position();
-            let end = match keep {
-                Keep::Keyframes => {
-                    if self.keyframes.is_due(position) {
-                        self.keyframes.keep(Arc::new(self.layer.snapshot()?));
-                    }
-                    self.keyframes.next_due(position).min(chunks)
-                }
-                Keep::Nothing => chunks,
-            };
-            let start = Instant::now();
-            self.layer.advance(end - position, Record::All, &mut block)?;
-            let took = start.elapsed().as_secs_f64();
-            seconds += took;
-            self.pace = took / (end - position) as f64;
-        }
-        // A chunk of the replay records nothing, so this errs on the side of keyframes that lie too close.
-        self.keyframes.adapt(self.pace);
-        Ok((block, seconds))
-    }
+/// Builds the layers of a plan.
+fn build(plan: &Plan, factory: &mut dyn LayerFactory, gpu: bool) -> Result<(Vec<Lane>, Option<Reference>), RunError> {
+    let lanes = build_lanes(plan, factory, gpu)?;
+    let reference = Reference::new(plan, factory).map_err(RunError::reference)?;
+    Ok((lanes, reference))
+}
 
-    /// A new layer in the state that the sink knows: from the last keyframe, or from the start if it does not fit.
-    fn rebuild(&self, plan: &PlanLane, factory: &mut dyn LayerFactory, sink: &mut dyn Sink) -> Result<Box<dyn Layer>, RunError> {
-        let failed = |source| RunError::Layer { lane: plan.name.clone(), source };
-        let mut layer = factory.build(plan.kind, &plan.setup).map_err(failed)?;
-        if let Some(keyframe) = self.keyframes.before(self.done)
-            && layer.restore(keyframe).is_err()
-        {
-            // A keyframe of the GPU may not fit the CPU's layer, or be damaged: the start always fits.
-            layer = factory.build(plan.kind, &plan.setup).map_err(failed)?;
-        }
-        while layer.position() < self.done {
-            sink.poll().map_err(|_| RunError::Cancelled)?;
-            let chunks = (self.done - layer.position()).min(REPLAY_CHUNKS);
-            layer.advance(chunks, Record::StateOnly, &mut TraceBlock::default()).map_err(failed)?;
-        }
-        Ok(layer)
-    }
-
-    /// The state after `chunks` chunks, which are not more than are done.
-    fn state(&mut self, plan: &PlanLane, chunks: usize, factory: &mut dyn LayerFactory) -> Result<Arc<Snapshot>, LayerError> {
-        let keyframe = self.keyframes.before(chunks);
-        if let Some(exact) = keyframe.filter(|k| k.position == chunks) {
-            return Ok(Arc::clone(exact));
-        }
-        if self.layer.position() == chunks {
-            return self.layer.snapshot().map(Arc::new);
-        }
-        let mut scratch = match self.scratch.take() {
-            Some(scratch) => scratch,
-            None => factory.build(plan.kind, &plan.setup)?,
-        };
-        // Scrubbing forwards, the last replay often ended between the keyframe and the place that is wanted now.
-        let here = scratch.position();
-        match keyframe {
-            Some(keyframe) if here > chunks || here < keyframe.position => scratch.restore(keyframe)?,
-            None if here > chunks => scratch = factory.build(plan.kind, &plan.setup)?,
-            _ => {}
-        }
-        scratch.advance(chunks - scratch.position(), Record::StateOnly, &mut TraceBlock::default())?;
-        let snapshot = scratch.snapshot().map(Arc::new)?;
-        self.scratch = Some(scratch);
-        Ok(snapshot)
-    }
+fn build_lanes(plan: &Plan, factory: &mut dyn LayerFactory, gpu: bool) -> Result<Vec<Lane>, RunError> {
+    let mut build = |lane: &PlanLane| Lane::new(lane, factory, gpu).map_err(|source| RunError::layer(lane, source));
+    plan.lanes.iter().map(&mut build).collect()
 }
 
 #[cfg(test)]

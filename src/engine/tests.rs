@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::run::{Keep, Run};
+use super::lane::Keep;
+use super::run::Run;
 use super::testing::{DECAY, Fault, Machine, plan};
 use super::*;
 use crate::layer::{LayerKind, Precision, Record};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError};
 
 use super::factory::LayerFactory;
-use super::run::{Keep, Run, RunError, Sink, Stop};
+use super::lane::Keep;
+use super::run::{Run, RunError, Sink, Stop};
 use super::{BackendInfo, Event, Request, RunId};
 use crate::session::plan::Plan;
 use crate::trace::TraceBlock;
