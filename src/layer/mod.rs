@@ -8,9 +8,11 @@
 //! any chunk boundary: a restored run equals an uninterrupted one, bit for bit.
 
 pub mod feature;
+pub mod full;
 pub mod lola;
 pub mod ovq;
 pub mod real;
+pub mod window;
 pub mod workload;
 
 use std::collections::BTreeMap;
@@ -25,7 +27,7 @@ use crate::stream::Stream;
 use crate::trace::{ChannelSpec, LaneTrace, TraceBlock, Values};
 
 /// Every layer there is, in the order in which menus show them. Adding a layer is one line here.
-pub static KINDS: &[&dyn LayerKind] = &[&ovq::OvqKind, &lola::LolaKind];
+pub static KINDS: &[&dyn LayerKind] = &[&full::FullKind, &window::WindowKind, &ovq::OvqKind, &lola::LolaKind];
 
 /// The layer with this name (`ovq`), if there is one.
 #[must_use]

@@ -17,7 +17,7 @@
 
 mod cpu;
 mod growth;
-mod rows;
+pub(super) mod rows;
 mod state;
 mod trace;
 

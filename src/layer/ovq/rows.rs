@@ -11,7 +11,7 @@ use crate::layer::real::Real;
 const LANES: usize = 16;
 
 /// Loops over one row that need to know the precision.
-pub(super) trait Row: Real {
+pub(in crate::layer) trait Row: Real {
     /// Adds `bias` (as long as `row`) and returns the largest element; negative infinity for an empty row.
     fn add_and_max(row: &mut [Self], bias: &[Self]) -> Self;
     /// The largest element; negative infinity for an empty row.
