@@ -12,12 +12,14 @@
 //! - `run` advances every lane of a plan together in blocks and hands what they wrote to a [`Sink`]; it knows no thread.
 //! - `lane` advances one layer; `keyframe` keeps states and says where; a state between two keyframes is replayed, bit for bit.
 //! - [`headless`] is the same loop with a [`Sink`] that appends to traces.
+//! - [`lockstep`] runs a plan on the CPU and on the GPU side by side and compares every channel.
 
 mod factory;
 mod handle;
 pub mod headless;
 mod keyframe;
 mod lane;
+pub mod lockstep;
 mod reference;
 mod run;
 mod worker;

@@ -24,7 +24,7 @@ struct Seen {
     banners: Vec<String>,
     reached: Vec<usize>,
     states: Vec<(usize, Arc<Snapshot>)>,
-    ended: Option<Option<String>>,
+    ended: Option<Result<(), String>>,
 }
 
 impl Seen {
@@ -54,7 +54,7 @@ impl Seen {
                 }
                 Event::Ended { id: of, error } => {
                     assert_eq!(of, id);
-                    self.ended = Some(error);
+                    self.ended = Some(error.map_or(Ok(()), Err));
                 }
             }
         }
@@ -106,7 +106,7 @@ fn a_run_delivers_the_whole_trace_of_every_lane() {
     engine.send(Request::Run { id: 7, plan: Arc::clone(&plan) });
     let mut seen = Seen::new(&plan);
     seen.take(&engine, 7, |s| s.ended.is_some());
-    assert_eq!(seen.ended, Some(None));
+    assert_eq!(seen.ended, Some(Ok(())));
     assert_eq!(seen.backend.as_ref().map(|b| b.gpu), Some(true));
     assert_same(&plan, &seen.traces);
     // The first block is one step, and nothing is told twice.
@@ -163,7 +163,7 @@ fn the_engine_waits_for_a_slow_window_and_still_hears_it() {
     engine.send(Request::Cancel);
     let mut seen = Seen::new(&plan);
     seen.take(&engine, 1, |s| s.ended.is_some());
-    assert_eq!(seen.ended, Some(None));
+    assert_eq!(seen.ended, Some(Ok(())));
     assert!(seen.reached.last().is_some_and(|&w| w < 100_000));
 }
 
@@ -204,25 +204,27 @@ fn a_state_at_any_step_is_that_of_an_uninterrupted_run() {
     }
 }
 
+/// A sink that wants nothing.
+struct Quiet;
+impl Sink for Quiet {
+    fn block(&mut self, _: usize, _: TraceBlock, _: usize, _: f64) -> Result<(), Stop> {
+        Ok(())
+    }
+    fn reached(&mut self, _: usize) -> Result<(), Stop> {
+        Ok(())
+    }
+    fn moved(&mut self, _: &str, _: &BackendInfo) -> Result<(), Stop> {
+        Ok(())
+    }
+    fn poll(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+}
+
 #[test]
 fn keyframes_are_fewer_than_chunks_and_states_are_kept_after_a_cancel() {
     let plan = plan(2000, &[1]);
     let mut machine = Machine::new(Fault::None, Duration::ZERO);
-    struct Quiet;
-    impl Sink for Quiet {
-        fn block(&mut self, _: usize, _: TraceBlock, _: usize, _: f64) -> Result<(), Stop> {
-            Ok(())
-        }
-        fn reached(&mut self, _: usize) -> Result<(), Stop> {
-            Ok(())
-        }
-        fn moved(&mut self, _: &str, _: &BackendInfo) -> Result<(), Stop> {
-            Ok(())
-        }
-        fn poll(&mut self) -> Result<(), Stop> {
-            Ok(())
-        }
-    }
     let mut run = Run::new(Arc::clone(&plan), BackendChoice::Cpu, Keep::Keyframes, &mut machine).unwrap();
     while run.advance(&mut machine, &mut Quiet).unwrap() {}
     let expected = states(&plan, 0);
@@ -250,7 +252,7 @@ fn a_lost_device_is_a_banner_and_the_run_goes_on_on_the_cpu() {
         engine.send(Request::Run { id: 3, plan: Arc::clone(&plan) });
         let mut seen = Seen::new(&plan);
         seen.take(&engine, 3, |s| s.ended.is_some());
-        assert_eq!(seen.ended, Some(None), "lost in layer {built} at chunk {at}");
+        assert_eq!(seen.ended, Some(Ok(())), "lost in layer {built} at chunk {at}");
         assert_same(&plan, &seen.traces);
         assert_eq!(seen.banners.len(), 1);
         assert!(seen.banners[0].contains("lost") && seen.banners[0].contains("CPU"), "{}", seen.banners[0]);
@@ -266,7 +268,7 @@ fn states_that_do_not_fit_the_cpu_are_recomputed_from_the_start() {
     engine.send(Request::Run { id: 3, plan: Arc::clone(&plan) });
     let mut seen = Seen::new(&plan);
     seen.take(&engine, 3, |s| s.ended.is_some());
-    assert_eq!(seen.ended, Some(None));
+    assert_eq!(seen.ended, Some(Ok(())));
     assert_same(&plan, &seen.traces);
 }
 
@@ -291,11 +293,11 @@ fn a_panic_ends_the_run_with_a_message_and_the_engine_lives() {
     engine.send(Request::Run { id: 1, plan: Arc::clone(&plan) });
     let mut seen = Seen::new(&plan);
     seen.take(&engine, 1, |s| s.ended.is_some());
-    assert!(seen.ended.unwrap().unwrap().contains("told to panic"));
+    assert!(seen.ended.unwrap().unwrap_err().contains("told to panic"));
     engine.send(Request::Run { id: 2, plan: Arc::clone(&plan) });
     let mut seen = Seen::new(&plan);
     seen.take(&engine, 2, |s| s.ended.is_some());
-    assert_eq!(seen.ended, Some(None));
+    assert_eq!(seen.ended, Some(Ok(())));
 }
 
 #[test]

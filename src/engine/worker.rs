@@ -242,14 +242,13 @@ impl Worker {
         let id = active.id;
         let mut sink = EventSink { port: &mut self.port, id };
         match active.run.advance(self.factory.as_mut(), &mut sink) {
-            Ok(true) => {}
+            // Interrupted: the request that did it decides what comes of the run.
+            Ok(true) | Err(RunError::Cancelled) => {}
             Ok(false) => {
                 active.running = false;
                 self.answer_states();
                 self.tell(Event::Ended { id, error: None });
             }
-            // A request stopped it, and carrying that out decides what comes of the run.
-            Err(RunError::Cancelled) => {}
             Err(error) => {
                 active.running = false;
                 self.tell(Event::Ended { id, error: Some(error.to_string()) });
