@@ -41,7 +41,7 @@ pub struct ParamSpec {
 
 /// A value as a user writes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a value must be a number, a word in quotes, true or false")]
 pub enum ParamValue {
     /// `true` or `false`.
     Bool(bool),

@@ -1,1 +1,5 @@
 //! What leaves the program: one file a format.
+
+mod atomic;
+
+pub use atomic::{WriteError, write_atomic};

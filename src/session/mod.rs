@@ -2,6 +2,8 @@
 //!
 //! [`Session`] is the file's content; [`Plan`](plan::Plan) is the same checked and loaded, ready to run.
 
+pub mod file;
+mod memory;
 pub mod plan;
 
 use std::path::PathBuf;
@@ -9,29 +11,43 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::param::Params;
+use crate::stream::capture::BUNDLED;
 
 /// The version of the file that this program writes.
 pub const VERSION: u32 = 1;
 
 /// The content of a session file.
+///
+/// A field that a file leaves out is as in [`Session::default`]: the bundled capture with its four lanes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Session {
     /// The version of the format, [`VERSION`] when written.
     pub version: u32,
     /// Where the stream comes from.
     pub source: Source,
-    /// The seed of the task and of everything in the lanes that is drawn.
-    #[serde(default)]
+    /// The seed of the task, and of everything that is drawn in a lane whose own `seed` is not set.
     pub seed: u64,
     /// The layers, in the order in which they are shown.
     pub lanes: Vec<LaneSpec>,
     /// Where to compute.
-    #[serde(default)]
     pub backend: BackendChoice,
     /// What is looked at.
-    #[serde(default)]
     pub view: View,
+}
+
+impl Default for Session {
+    /// The bundled capture, seen by OVQ, LoLA, linear and full attention.
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            source: Source::Capture(CaptureSource::bundled()),
+            seed: 0,
+            lanes: LaneSpec::first_four(),
+            backend: BackendChoice::Auto,
+            view: View::default(),
+        }
+    }
 }
 
 /// Where a stream comes from.
@@ -61,6 +77,26 @@ pub struct CaptureSource {
     pub tokens: Option<usize>,
 }
 
+impl CaptureSource {
+    /// All of the file `path`'s first layer.
+    #[must_use]
+    pub fn of(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), layer: None, kv_heads: None, tokens: None }
+    }
+
+    /// The capture inside the program.
+    #[must_use]
+    pub fn bundled() -> Self {
+        Self::of(BUNDLED)
+    }
+
+    /// True for the capture inside the program.
+    #[must_use]
+    pub fn is_bundled(&self) -> bool {
+        self.path.as_os_str() == BUNDLED
+    }
+}
+
 /// A task and its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,6 +122,27 @@ pub struct LaneSpec {
     /// False: the lane is kept, but does not run.
     #[serde(default = "yes")]
     pub enabled: bool,
+}
+
+impl LaneSpec {
+    /// An enabled lane.
+    #[must_use]
+    pub fn new(name: &str, layer: &str, params: Params) -> Self {
+        Self { name: name.to_owned(), layer: layer.to_owned(), params, enabled: true }
+    }
+
+    /// The lanes that a capture is first seen by: OVQ, LoLA, linear and full attention.
+    #[must_use]
+    pub fn first_four() -> Vec<Self> {
+        let ovq = Params::default().with("n_max", 512).with("chunk", 64);
+        let lola = Params::default().with("window", 64).with("cache", 128).with("chunk", 64).with("fmap", "elu1");
+        vec![
+            Self::new("OVQ", "ovq", ovq),
+            Self::new("LoLA", "lola", lola),
+            Self::new("linear", "linear", Params::default().with("fmap", "elu1")),
+            Self::new("full", "full", Params::default()),
+        ]
+    }
 }
 
 fn yes() -> bool {

@@ -1,11 +1,62 @@
 //! The plan: a session that has been checked and loaded. Everything that can be wrong with a session is found here, once.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::layer::{LayerKind, Setup};
-use crate::session::Session;
+use thiserror::Error;
+
+use super::file::resolve;
+use super::memory::{MAX_TRACE_BYTES, in_words};
+use super::{LaneSpec, Session, Source};
+use crate::layer::{Arrays, KINDS, LayerKind, Setup, kind};
+use crate::metric;
+use crate::param::{ParamError, ParamKind, ParamValue, Params, Resolved, nearest};
 use crate::stream::Stream;
+use crate::stream::capture::{Capture, CaptureError};
+use crate::task::{TASKS, TaskError, task};
 use crate::trace::ChannelSpec;
+
+/// The timeline's step where no lane has a chunk of its own.
+const DEFAULT_STEP: usize = 64;
+
+/// Keys and queries whose lengths differ from 1 by no more than this are unit vectors already.
+const UNIT_TOLERANCE: f32 = 1e-4;
+
+/// Why a session cannot run. Every message names what is wrong and what would be right.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum PlanError {
+    /// The capture.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The task.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// A parameter of the task or of a lane.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// There is no such task.
+    #[error("there is no task `{name}`{}", hint(nearest.as_ref(), known))]
+    UnknownTask { name: String, nearest: Option<String>, known: String },
+    /// There is no such layer.
+    #[error("lane `{lane}`: there is no layer `{name}`{}", hint(nearest.as_ref(), known))]
+    UnknownLayer { lane: String, name: String, nearest: Option<String>, known: String },
+    /// A lane's name cannot be used.
+    #[error("lane {index} is named `{name}`, but {reason}")]
+    LaneName { index: usize, name: String, reason: &'static str },
+    /// Nothing runs.
+    #[error("no lane is enabled; at least one must be")]
+    NoLane,
+    /// The trace would not fit into memory.
+    #[error(
+        "the trace would hold {total}, but the limit is {limit}; most of it is `{channel}` of lane `{lane}` with {largest}: fewer tokens or heads, a larger chunk or a smaller memory help"
+    )]
+    TraceTooLarge { total: String, limit: String, lane: String, channel: &'static str, largest: String },
+}
+
+fn hint(nearest: Option<&String>, known: &str) -> String {
+    nearest.map_or_else(|| format!("; there are {known}"), |n| format!("; did you mean `{n}`?"))
+}
 
 /// One lane, ready to be built.
 #[derive(Debug, Clone)]
@@ -49,6 +100,37 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Loads a session's stream and checks everything in it. `base_dir` is the folder that paths in it are relative to: the
+    /// session file's own.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, by its field.
+    pub fn new(session: &Session, base_dir: Option<&Path>) -> Result<Self, PlanError> {
+        check_names(&session.lanes)?;
+        let enabled = || session.lanes.iter().enumerate().filter(|(_, l)| l.enabled);
+        let resolved = enabled().map(|(at, lane)| resolve_lane(session, at, lane)).collect::<Result<Vec<_>, _>>()?;
+        let chunks = resolved.iter().filter_map(|r| r.kind.chunk(&r.params));
+        let step = chunks.min().unwrap_or(DEFAULT_STEP).max(1);
+        let stream = Arc::new(load(session, base_dir)?);
+        let mut unit = None;
+        let lanes = resolved.into_iter().map(|r| r.plan(&stream, &mut unit, step)).collect::<Result<Vec<_>, _>>()?;
+        let plan = Self { session: session.clone(), stream, lanes, step };
+        plan.check_memory(MAX_TRACE_BYTES)?;
+        Ok(plan)
+    }
+
+    fn check_memory(&self, limit: u64) -> Result<(), PlanError> {
+        let total: u64 = self.lanes.iter().map(PlanLane::trace_bytes).sum();
+        if total <= limit {
+            return Ok(());
+        }
+        let largest = |lane: &PlanLane| lane.largest_channel().map_or(0, |(_, bytes)| bytes);
+        let Some(lane) = self.lanes.iter().max_by_key(|l| largest(l)) else { return Err(PlanError::NoLane) };
+        let (channel, bytes) = lane.largest_channel().unwrap_or(("outputs", 0));
+        let (total, limit, largest) = (in_words(total), in_words(limit), in_words(bytes));
+        Err(PlanError::TraceTooLarge { total, limit, lane: lane.name.clone(), channel, largest })
+    }
+
     /// Steps of the timeline.
     #[must_use]
     pub fn steps(&self) -> usize {
@@ -65,5 +147,120 @@ impl Plan {
     #[must_use]
     pub fn step_at(&self, writes: usize) -> usize {
         writes.div_ceil(self.step)
+    }
+}
+
+/// An enabled lane whose parameters are checked by themselves; the stream comes next.
+struct ResolvedLane {
+    index: usize,
+    name: String,
+    kind: &'static dyn LayerKind,
+    params: Resolved,
+}
+
+impl ResolvedLane {
+    /// Checks the lane against its stream. `unit` is the normalised stream, made once for all lanes that want it.
+    fn plan(self, stream: &Arc<Stream>, unit: &mut Option<Arc<Stream>>, step: usize) -> Result<PlanLane, PlanError> {
+        let mut notes = Vec::new();
+        let own = if self.kind.wants_unit_vectors() && !stream.is_unit(UNIT_TOLERANCE) {
+            let own = unit.get_or_insert_with(|| Arc::new(stream.normalised()));
+            notes.extend_from_slice(&own.labels().notes[stream.labels().notes.len()..]);
+            Arc::clone(own)
+        } else {
+            Arc::clone(stream)
+        };
+        let chunk = self.kind.chunk(&self.params).unwrap_or(step);
+        let setup = Setup { stream: own, params: self.params, arrays: Arc::new(Arrays::new()), chunk };
+        self.kind.check(&setup)?;
+        let mut channels = self.kind.channels(&setup);
+        let own_channels = channels.len();
+        channels.extend(metric::channels(stream));
+        Ok(PlanLane { name: self.name, index: self.index, kind: self.kind, setup, channels, own_channels, notes })
+    }
+}
+
+fn resolve_lane(session: &Session, index: usize, lane: &LaneSpec) -> Result<ResolvedLane, PlanError> {
+    let kind = kind(&lane.layer).ok_or_else(|| {
+        let names = || KINDS.iter().map(|k| k.name());
+        PlanError::UnknownLayer {
+            lane: lane.name.clone(),
+            name: lane.layer.clone(),
+            nearest: nearest(&lane.layer, names()).map(str::to_owned),
+            known: names().collect::<Vec<_>>().join(", "),
+        }
+    })?;
+    let params = with_seed(&lane.params, kind, session.seed);
+    Ok(ResolvedLane { index, name: lane.name.clone(), kind, params: Resolved::new(&lane.name, kind.params(), &params)? })
+}
+
+/// The session's seed for a layer that draws something and was given no seed of its own.
+fn with_seed(params: &Params, kind: &dyn LayerKind, seed: u64) -> Params {
+    let draws = kind.params().iter().any(|p| p.name == "seed" && matches!(p.kind, ParamKind::Int { .. }));
+    if draws && params.get("seed").is_none() {
+        params.clone().with("seed", ParamValue::Int((seed & i64::MAX as u64) as i64))
+    } else {
+        params.clone()
+    }
+}
+
+/// Names end up in `--set lane.param=value` and in the arrays of an export.
+fn check_names(lanes: &[LaneSpec]) -> Result<(), PlanError> {
+    if !lanes.iter().any(|l| l.enabled) {
+        return Err(PlanError::NoLane);
+    }
+    for (index, lane) in lanes.iter().enumerate() {
+        let name = lane.name.as_str();
+        let reason = if name.is_empty() || name.len() > 64 {
+            "a name has from 1 to 64 bytes"
+        } else if name.contains(|c: char| c.is_control() || "./\\=:".contains(c)) || name.trim() != name {
+            "a name has none of `.`, `/`, `\\`, `=`, `:`, no control characters, and no space at its ends"
+        } else if lanes[..index].iter().any(|l| l.name == lane.name) {
+            "an earlier lane has that name"
+        } else {
+            continue;
+        };
+        return Err(PlanError::LaneName { index, name: lane.name.clone(), reason });
+    }
+    Ok(())
+}
+
+fn load(session: &Session, base_dir: Option<&Path>) -> Result<Stream, PlanError> {
+    match &session.source {
+        Source::Capture(source) if source.is_bundled() => Ok(Capture::bundled()?.stream(source)?),
+        Source::Capture(source) => Ok(Capture::open(&resolve(&source.path, base_dir))?.stream(source)?),
+        Source::Task(source) => {
+            let task = task(&source.name).ok_or_else(|| {
+                let names = || TASKS.iter().map(|t| t.name());
+                PlanError::UnknownTask {
+                    name: source.name.clone(),
+                    nearest: nearest(&source.name, names()).map(str::to_owned),
+                    known: names().collect::<Vec<_>>().join(", "),
+                }
+            })?;
+            let params = Resolved::new(&format!("task {}", source.name), task.params(), &source.params)?;
+            Ok(task.generate(&params, session.seed)?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::TaskSource;
+
+    #[test]
+    fn a_trace_that_does_not_fit_names_what_fills_it() {
+        let params = Params::default().with("T", 1000).with("needles", 10).with("dv", 16);
+        let lanes = vec![LaneSpec::new("a", "ovq", Params::default().with("chunk", 100)), LaneSpec::new("b", "lola", Params::default())];
+        let session = Session { source: Source::Task(TaskSource { name: "needles".to_owned(), params }), lanes, ..Session::default() };
+        let plan = Plan::new(&session, None).unwrap();
+        // OVQ: outputs 10 x 16; assignments, similarity, founders and margin of 1000 writes; sizes and margin of 10 steps;
+        // the answer, whether it is right and its margin for 10 reads.
+        assert_eq!(plan.lanes[0].trace_bytes(), 4 * (160 + 4 * 1000 + 2 * 10 + 3 * 10));
+        plan.check_memory(1 << 20).unwrap();
+        let alone = Plan { lanes: plan.lanes[..1].to_vec(), ..plan };
+        let error = alone.check_memory(4096).unwrap_err().to_string();
+        let start = "the trace would hold 16.4 KiB, but the limit is 4.0 KiB; most of it is `";
+        assert!(error.starts_with(start) && error.contains("` of lane `a` with 3.9 KiB: "), "{error}");
     }
 }

@@ -99,9 +99,21 @@ pub struct StreamParts {
 }
 
 /// A checked stream. See the module's page.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Stream {
     parts: StreamParts,
+}
+
+/// Sizes only: messages that print a plan would otherwise print its every number.
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream")
+            .field("title", &self.parts.labels.title)
+            .field("keys", &self.parts.keys.dim())
+            .field("values", &self.parts.values.dim())
+            .field("queries", &self.parts.queries.dim())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Stream {

@@ -2,13 +2,16 @@
 //!
 //! A task is one file here and one line in [`TASKS`]. The same seed gives the same stream on every platform.
 
+pub mod needles;
+pub mod random;
+
 use thiserror::Error;
 
 use crate::param::{ParamError, ParamSpec, Resolved};
 use crate::stream::{Stream, StreamError};
 
 /// Every task there is. Adding one is one line here.
-pub static TASKS: &[&dyn Task] = &[];
+pub static TASKS: &[&dyn Task] = &[&needles::Needles];
 
 /// The task with this name (`needles`), if there is one.
 #[must_use]
