@@ -69,7 +69,10 @@ impl Session {
         }
         // RON reads either the short form of `Capture(..)` or the long one, `Capture((..))`, but not both.
         let long = ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME);
-        parse(text, &options()).or_else(|short| parse(text, &long).map_err(|long| further(short, long))).map_err(|e| e.named(file))
+        parse(text, &options())
+            .or_else(|short| parse(text, &long).map_err(|long| if long.place() > short.place() { long } else { short }))
+            // Of two readings of the same text, the one that came further knows better what is wrong.
+            .map_err(|mistake| mistake.named(file))
     }
 
     /// The session as text: the same session gives the same text.
@@ -150,18 +153,12 @@ struct Mistake {
     error: SpannedError,
 }
 
-/// Of two readings of the same text, the one that came further knows better what is wrong.
-fn further(a: Mistake, b: Mistake) -> Mistake {
-    let place = |m: &Mistake| (m.error.span.start.line, m.error.span.start.col);
-    if place(&b) > place(&a) { b } else { a }
-}
-
-fn parse(text: &str, options: &ron::Options) -> Result<Session, Mistake> {
-    let at_top = |error| Mistake { path: String::new(), error };
+fn parse(text: &str, options: &ron::Options) -> Result<Session, Box<Mistake>> {
+    let at_top = |error| Box::new(Mistake { path: String::new(), error });
     let mut reader = ron::Deserializer::from_str_with_options(text, options).map_err(at_top)?;
     let mut track = serde_path_to_error::Track::new();
     let session = Session::deserialize(serde_path_to_error::Deserializer::new(&mut reader, &mut track))
-        .map_err(|e| Mistake { path: path_text(&track.path()), error: reader.span_error(e) })?;
+        .map_err(|e| Box::new(Mistake { path: path_text(&track.path()), error: reader.span_error(e) }))?;
     reader.end().map_err(|e| at_top(reader.span_error(e)))?;
     Ok(session)
 }
@@ -201,6 +198,10 @@ fn path_text(path: &serde_path_to_error::Path) -> String {
 }
 
 impl Mistake {
+    fn place(&self) -> (usize, usize) {
+        (self.error.span.start.line, self.error.span.start.col)
+    }
+
     fn named(self, file: &str) -> SessionError {
         use ron::Error as E;
         let known = |found: &str, expected: &'static [&'static str]| match nearest(found, expected.iter().copied()) {

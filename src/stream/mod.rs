@@ -354,13 +354,10 @@ fn normalise_rows(array: &mut Array3<f32>) -> f32 {
         let norm = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
         sum += norm;
         rows += 1;
-
         let scale = 1.0 / norm.max(1e-12) as f32;
         row.mapv_inplace(|x| x * scale);
     }
-
-    let mean = (sum / f64::from(rows.max(1))) as f32;
-    mean
+    (sum / f64::from(rows.max(1))) as f32
 }
 
 fn check(ok: bool, field: &'static str, array: &Array3<f32>, expected: &str) -> Result<(), StreamError> {
