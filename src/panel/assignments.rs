@@ -73,14 +73,8 @@ impl Rows<'_> {
 impl Panel for Assignments {
     fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let lanes = lanes_with(look, &["assignments"]);
-        let mut found = None;
-        ui.horizontal_wrapped(|ui| {
-            found = self.lane.show(ui, look, &lanes, "No lane here writes assignments; add an OVQ lane.");
-            if let Some(lane) = found {
-                ui.label(sentence(look, lane));
-            }
-        });
-        let Some(lane) = found else { return };
+        let none = "No lane here writes assignments; add an OVQ lane.";
+        let Some(lane) = self.lane.row(ui, look, &lanes, none, |ui, lane| drop(ui.label(sentence(look, lane)))) else { return };
         let trace = look.lanes[lane].trace;
         let Some(channel) = trace.channel("assignments") else { return };
         let head = head_of(channel, look);

@@ -51,7 +51,6 @@ pub fn canvas(ui: &Ui, rect: Rect) -> Canvas {
 }
 
 /// Hands a picture to the painter.
-#[must_use]
 pub fn texture(ui: &Ui, name: &str, image: eframe::egui::ColorImage) -> TextureHandle {
     ui.load_texture(name, image, TextureOptions::NEAREST)
 }
@@ -102,35 +101,45 @@ pub struct LaneChoice {
 }
 
 impl LaneChoice {
-    /// Draws the choice, where there is one, and returns the lane chosen (the first until another is).
+    /// The lane chosen among `lanes`: the first, until another is.
+    #[must_use]
+    pub fn chosen(&self, look: &Look<'_>, lanes: &[usize]) -> Option<usize> {
+        let named = self.name.as_ref().and_then(|n| lanes.iter().copied().find(|&i| look.lanes[i].plan.name == *n));
+        named.or(lanes.first().copied())
+    }
+
+    /// The panel's first row: the choice of a lane, where there is one, and what `beside` adds.
     ///
-    /// Without a lane it says so in `none` and returns nothing.
-    pub fn show(&mut self, ui: &mut Ui, look: &Look<'_>, lanes: &[usize], none: &str) -> Option<usize> {
-        let Some(&first) = lanes.first() else {
+    /// Without a lane the panel says `none` instead, and `None` is returned.
+    pub fn row(&mut self, ui: &mut Ui, look: &Look<'_>, lanes: &[usize], none: &str, beside: impl FnOnce(&mut Ui, usize)) -> Option<usize> {
+        let Some(lane) = self.chosen(look, lanes) else {
             words(ui, none);
             return None;
         };
-        let named = self.name.as_ref().and_then(|n| lanes.iter().copied().find(|&i| look.lanes[i].plan.name == *n));
-        let mut chosen = named.unwrap_or(first);
-        if lanes.len() == 1 {
-            lane_name(ui, &look.lanes[first]);
-            return Some(first);
-        }
+        ui.horizontal_wrapped(|ui| {
+            let lane = self.choose(ui, look, lanes, lane);
+            beside(ui, lane);
+            Some(lane)
+        })
+        .inner
+    }
+
+    fn choose(&mut self, ui: &mut Ui, look: &Look<'_>, lanes: &[usize], mut chosen: usize) -> usize {
         swatch(ui, look.lanes[chosen].colour);
-        let response = ComboBox::from_id_salt("lane").selected_text(look.lanes[chosen].plan.name.as_str()).show_ui(ui, |ui| {
+        let name = look.lanes[chosen].plan.name.as_str();
+        if lanes.len() == 1 {
+            ui.label(RichText::new(name).strong());
+            return chosen;
+        }
+        let response = ComboBox::from_id_salt("lane").selected_text(name).width(60.0).show_ui(ui, |ui| {
             for &lane in lanes {
                 ui.selectable_value(&mut chosen, lane, look.lanes[lane].plan.name.as_str());
             }
         });
         response.response.on_hover_text("The lane shown here");
         self.name = Some(look.lanes[chosen].plan.name.clone());
-        Some(chosen)
+        chosen
     }
-}
-
-fn lane_name(ui: &mut Ui, lane: &LaneLook<'_>) {
-    swatch(ui, lane.colour);
-    ui.label(RichText::new(lane.plan.name.as_str()).strong());
 }
 
 /// A small square of a lane's colour.

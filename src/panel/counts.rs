@@ -87,17 +87,16 @@ pub fn perplexity(counts: &[u32]) -> f64 {
 impl Panel for Counts {
     fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let lanes = lanes_with(look, &["assignments", "sizes"]);
-        let lane = ui.horizontal_wrapped(|ui| {
-            let lane = self.lane.show(ui, look, &lanes, "No lane here writes assignments; add an OVQ lane.")?;
+        let Self { lane, sorted, linear, .. } = self;
+        let lane = lane.row(ui, look, &lanes, "No lane here writes assignments; add an OVQ lane.", |ui, _| {
             ui.add_space(4.0);
-            ui.selectable_value(&mut self.sorted, false, "by row");
-            ui.selectable_value(&mut self.sorted, true, "sorted");
+            ui.selectable_value(sorted, false, "by row");
+            ui.selectable_value(sorted, true, "sorted");
             ui.add_space(4.0);
-            ui.selectable_value(&mut self.linear, false, "log");
-            ui.selectable_value(&mut self.linear, true, "linear");
-            Some(lane)
+            ui.selectable_value(linear, false, "log");
+            ui.selectable_value(linear, true, "linear");
         });
-        let Some(lane) = lane.inner else { return };
+        let Some(lane) = lane else { return };
         let trace = look.lanes[lane].trace;
         let (Some(assignments), Some(sizes)) = (trace.channel("assignments"), trace.channel("sizes")) else { return };
         let head = head_of(assignments, look);
@@ -132,6 +131,7 @@ impl Panel for Counts {
     }
 }
 
+#[derive(Clone, Copy)]
 struct DrawOptions {
     linear: bool,
     sorted: bool,

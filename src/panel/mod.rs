@@ -7,6 +7,11 @@ pub mod assignments;
 pub mod common;
 pub mod counts;
 pub mod growth;
+pub mod recall;
+pub mod residency;
+mod residency_picture;
+pub mod shares;
+pub mod sre;
 
 use std::sync::Arc;
 
@@ -24,6 +29,10 @@ pub static PANELS: &[PanelEntry] = &[
         make: || Box::new(assignments::Assignments::default()),
     },
     PanelEntry { name: "counts", title: "Counts", help: counts::HELP, make: || Box::new(counts::Counts::default()) },
+    PanelEntry { name: "sre", title: "Scores", help: sre::HELP, make: || Box::new(sre::Sre::default()) },
+    PanelEntry { name: "residency", title: "Cache", help: residency::HELP, make: || Box::new(residency::ResidencyPanel::default()) },
+    PanelEntry { name: "shares", title: "Shares", help: shares::HELP, make: || Box::new(shares::Shares::default()) },
+    PanelEntry { name: "recall", title: "Recall", help: recall::HELP, make: || Box::new(recall::Recall::default()) },
 ];
 
 /// A line of the list of panels.

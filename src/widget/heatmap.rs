@@ -97,6 +97,8 @@ pub struct Colours {
     pub max: f32,
     /// True: ratios count, not differences (a number at or below zero is at the map's start).
     pub log: bool,
+    /// True: the map is read from its end, so that on light paper more is darker, as ink is.
+    pub flip: bool,
 }
 
 impl Colours {
@@ -114,7 +116,8 @@ impl Colours {
             (false, _) => (v - lo) / (hi - lo),
         };
         // A grid of equal numbers has no range: all of it is at the map's end.
-        self.map.colour(if t.is_nan() { 1.0 } else { t })
+        let t = if t.is_nan() { 1.0 } else { t.clamp(0.0, 1.0) };
+        self.map.colour(if self.flip { 1.0 - t } else { t })
     }
 }
 
@@ -155,7 +158,7 @@ mod tests {
     fn one_nan_among_a_million_is_loud() {
         let mut g = grid(1000, 1000, |_, _| 0.5);
         g.cells[123_456] = Some(f32::NAN);
-        let colours = Colours { map: Map::Cividis, min: 0.0, max: 1.0, log: false };
+        let colours = Colours { map: Map::Cividis, min: 0.0, max: 1.0, log: false, flip: false };
         for rule in [Rule::Max, Rule::Mean, Rule::Min] {
             let image = draw(&g, 50, 40, rule, colours);
             assert_eq!(image.pixels.iter().filter(|c| **c == NAN).count(), 1, "{rule:?}");
@@ -165,13 +168,13 @@ mod tests {
     #[test]
     fn row_zero_is_at_the_bottom() {
         let g = grid(2, 1, |r, _| r as f32);
-        let image = draw(&g, 1, 2, Rule::Max, Colours { map: Map::Cividis, min: 0.0, max: 1.0, log: false });
+        let image = draw(&g, 1, 2, Rule::Max, Colours { map: Map::Cividis, min: 0.0, max: 1.0, log: false, flip: false });
         assert_eq!(image.pixels, [Map::Cividis.colour(1.0), Map::Cividis.colour(0.0)]);
     }
 
     #[test]
     fn a_log_range_is_half_way_at_the_geometric_mean() {
-        let colours = Colours { map: Map::Viridis, min: 1.0, max: 100.0, log: true };
+        let colours = Colours { map: Map::Viridis, min: 1.0, max: 100.0, log: true, flip: false };
         assert_eq!(colours.of(Some(10.0)), Map::Viridis.colour(0.5));
         assert_eq!(colours.of(Some(0.0)), Map::Viridis.colour(0.0));
         assert_eq!(colours.of(None), Color32::TRANSPARENT);

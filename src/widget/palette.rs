@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use eframe::egui::{Color32, Ui, Visuals};
 
+use crate::app::theme::marked_colour;
+
 /// What is drawn for NaN: in no map, in no theme, impossible to overlook.
 pub const NAN: Color32 = Color32::from_rgb(255, 0, 200);
 /// What is drawn for an infinity of either sign.
@@ -128,13 +130,13 @@ impl Ink {
                 quiet,
                 grid: blend(paper, text, 0.10),
                 frame: blend(paper, text, 0.28),
-                mark: rgb(255, 105, 150),
+                mark: marked_colour(true),
                 select: rgb(255, 255, 255),
                 plain: rgb(126, 138, 158),
                 window: rgb(84, 153, 245),
                 cache: rgb(245, 173, 66),
                 state: rgb(66, 74, 90),
-                limit: rgb(240, 128, 90),
+                limit: rgb(216, 140, 242),
             }
         } else {
             Self {
@@ -144,13 +146,13 @@ impl Ink {
                 quiet,
                 grid: blend(paper, text, 0.10),
                 frame: blend(paper, text, 0.35),
-                mark: rgb(200, 16, 84),
+                mark: marked_colour(false),
                 select: rgb(0, 0, 0),
                 plain: rgb(132, 142, 160),
                 window: rgb(40, 106, 210),
                 cache: rgb(226, 140, 16),
                 state: rgb(214, 218, 227),
-                limit: rgb(196, 74, 30),
+                limit: rgb(142, 40, 160),
             }
         }
     }

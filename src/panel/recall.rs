@@ -1,0 +1,274 @@
+//! Recall: what each lane has answered rightly so far, beside what its memory costs.
+
+use std::sync::{Arc, Weak};
+
+use eframe::egui::{RichText, Role, Ui, WidgetInfo, vec2};
+use egui_plot::{Line, LineStyle, PlotPoints, VLine};
+
+use super::common::{facts, plural, swatch, words, writes_seen};
+use super::{LaneLook, Look, Panel};
+use crate::app::command::Command;
+use crate::metric::{Running, Summary, memory_share};
+use crate::session::plan::Plan;
+use crate::stream::{Stream, Targets};
+use crate::trace::Axis;
+use crate::widget::palette::Ink;
+use crate::widget::plot::{plot, small};
+use crate::widget::ticks::{grouped, number};
+
+/// The text behind the panel's `?`.
+pub const HELP: &str = "How well each lane has answered so far, at the playhead, for the query head shown; and what its memory holds.\n\n\
+On a task with codes: accuracy, the share of reads whose output has its largest dot product with the right code, with Wilson's 95% \
+interval. On a capture: the relative error |o - y| / |y| of the outputs against full attention's over all reads so far, and their mean \
+cosine. On regression: sum |o - y|^2 / sum |y|^2, as the papers have it.\n\n\
+Below each name: the numbers that the memory holds at the end of the stream for one key/value head, their bytes in float32, and the share of what full \
+attention keeps, T (dk + dv).\n\nThe lines are the same figure over windows of reads, in the colours of the lanes, each with its own dashes: hover for the exact numbers.";
+
+/// Points along each line, and so the windows into which the reads are cut.
+const WINDOWS: usize = 64;
+
+/// See [`HELP`].
+#[derive(Default)]
+pub struct Recall {
+    plan: Weak<Plan>,
+    lanes: Vec<Option<Running>>,
+}
+
+impl Recall {
+    fn update(&mut self, look: &Look<'_>) {
+        if Weak::as_ptr(&self.plan) != Arc::as_ptr(look.plan) || self.lanes.len() != look.lanes.len() {
+            self.plan = Arc::downgrade(look.plan);
+            self.lanes = vec![None; look.lanes.len()];
+        }
+        for (running, lane) in self.lanes.iter_mut().zip(look.lanes) {
+            // A run that started again holds fewer reads than were summed.
+            let behind = running.as_ref().is_some_and(|r| lane.trace.complete(Axis::Read).is_some_and(|held| r.reads() > held));
+            if running.is_none() || behind {
+                *running = Running::new(look.plan.stream.targets());
+            }
+            if let Some(running) = running {
+                running.update(lane.trace);
+            }
+        }
+    }
+}
+
+/// Reads that a lane has answered at the playhead.
+fn reads_seen(look: &Look<'_>, lane: usize) -> usize {
+    look.plan.stream.reads_within(0..writes_seen(look, lane)).end
+}
+
+impl Panel for Recall {
+    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, _commands: &mut Vec<Command>) {
+        let stream = &look.plan.stream;
+        if look.lanes.is_empty() {
+            words(ui, "No lane is switched on.");
+            return;
+        }
+        if matches!(stream.targets(), Targets::None) || stream.reads() == 0 {
+            words(ui, "This stream has no reads with known answers, so nothing is measured.");
+            return;
+        }
+        self.update(look);
+        ui.spacing_mut().item_spacing.y = 3.0;
+        ui.label(RichText::new(title(look)).color(Ink::of(ui).quiet));
+        for (index, (lane, running)) in look.lanes.iter().zip(&self.lanes).enumerate() {
+            let seen = reads_seen(look, index);
+            let summary = running.as_ref().map(|r| r.over(look.query_head..look.query_head + 1, 0..seen));
+            row(ui, lane, stream, index, summary);
+        }
+        if !first_reads(ui, look) {
+            return;
+        }
+        lines(ui, look, &self.lanes);
+    }
+}
+
+/// What the numbers are, and of how many reads.
+fn title(look: &Look<'_>) -> String {
+    let seen = (0..look.lanes.len()).map(|l| reads_seen(look, l)).max().unwrap_or(0);
+    let what = match look.plan.stream.targets() {
+        Targets::Codes { .. } => "accuracy, with its 95% interval",
+        Targets::FullAttention => "relative error and cosine against full attention",
+        Targets::Values(_) | Targets::None => "relative error (squared) and cosine",
+    };
+    format!("{what}; {seen} of {} reads", look.plan.stream.reads())
+}
+
+/// Says when the first read comes, where none has come yet.
+fn first_reads(ui: &mut Ui, look: &Look<'_>) -> bool {
+    let any = (0..look.lanes.len()).any(|l| reads_seen(look, l) > 0);
+    if !any {
+        let first = look.plan.stream.after().first().copied().unwrap_or(0);
+        let all = plural(look.plan.stream.reads(), "read", "reads");
+        words(ui, &format!("No read has been answered yet: the first of {all} comes after write {first}."));
+    }
+    any
+}
+
+/// The figures of a lane in words: `0.96 (0.81 to 0.99)`, or `0.41, cosine 0.93`.
+#[must_use]
+pub fn figures(summary: Option<Summary>) -> String {
+    match summary {
+        None | Some(Summary::Recall { reads: 0, .. } | Summary::Error { reads: 0, .. }) => "–".to_owned(),
+        Some(s @ Summary::Recall { correct, reads }) => {
+            let (low, high) = s.interval().unwrap_or((0.0, 1.0));
+            format!("{:.2} ({low:.2} to {high:.2})", correct as f64 / reads as f64)
+        }
+        Some(Summary::Error { relative, cosine, .. }) => format!("{relative:.3}, cos {cosine:.3}"),
+    }
+}
+
+/// Numbers as bytes of float32: `80 KiB`.
+#[must_use]
+pub fn bytes(numbers: u64) -> String {
+    let bytes = numbers * 4;
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KiB", number(bytes as f64 / 1024.0)),
+        _ => format!("{} MiB", number(bytes as f64 / 1_048_576.0)),
+    }
+}
+
+fn row(ui: &mut Ui, lane: &LaneLook<'_>, stream: &Stream, index: usize, summary: Option<Summary>) {
+    let cost = lane.plan.kind.cost(&lane.plan.setup);
+    let share = memory_share(&cost, stream);
+    let quiet = Ink::of(ui).quiet;
+    ui.horizontal(|ui| {
+        swatch(ui, lane.colour);
+        ui.label(RichText::new(lane.plan.name.as_str()).strong());
+        ui.with_layout(eframe::egui::Layout::right_to_left(eframe::egui::Align::Center), |ui| {
+            ui.label(RichText::new(figures(summary)).strong().size(14.0));
+        });
+    });
+    ui.horizontal(|ui| {
+        let (rect, _) = ui.allocate_exact_size(vec2(10.0, 12.0), eframe::egui::Sense::hover());
+        let _ = (rect, index);
+        let text = format!("{} numbers, {}, {} of full", grouped(cost.state_numbers), bytes(cost.state_numbers), percent(share));
+        ui.label(RichText::new(text).small().color(quiet));
+    });
+}
+
+/// `8.3%`, `100%`, `<0.1%`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let p = 100.0 * share;
+    if p >= 99.95 || p == 0.0 {
+        format!("{p:.0}%")
+    } else if p < 0.1 {
+        "<0.1%".to_owned()
+    } else if p < 10.0 {
+        format!("{p:.1}%")
+    } else {
+        format!("{p:.0}%")
+    }
+}
+
+/// The windows of reads for the lines: as many reads each as makes [`WINDOWS`] of all, at least one.
+#[must_use]
+pub fn window_of(reads: usize) -> usize {
+    reads.div_ceil(WINDOWS).max(1)
+}
+
+/// The dashes of a lane's line; they repeat after four.
+fn dashes(index: usize) -> LineStyle {
+    match index % 4 {
+        0 => LineStyle::Solid,
+        1 => LineStyle::dashed_dense(),
+        2 => LineStyle::dotted_dense(),
+        _ => LineStyle::dashed_loose(),
+    }
+}
+
+/// One lane's figure over each window of the reads seen: the middle of the window, and the figure.
+fn series(running: &Running, head: usize, seen: usize, window: usize) -> Vec<[f64; 2]> {
+    (0..seen.div_ceil(window))
+        .filter_map(|i| {
+            let range = i * window..((i + 1) * window).min(seen);
+            let middle = (range.start + range.end) as f64 / 2.0;
+            running.over(head..head + 1, range).headline().filter(|v| v.is_finite()).map(|v| [middle, v])
+        })
+        .collect()
+}
+
+fn lines(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>]) {
+    let ink = Ink::of(ui);
+    let total = look.plan.stream.reads();
+    let window = window_of(total);
+    let recall = matches!(look.plan.stream.targets(), Targets::Codes { .. });
+    let size = vec2(ui.available_width(), (ui.available_height() - 18.0).max(90.0));
+    let what = if recall { "accuracy" } else { "relative error" };
+    ui.label(RichText::new(format!("{what} over each {}", plural(window, "read", "reads"))).small().color(ink.quiet));
+    let shown = small(ui, |ui| {
+        let mut plot = plot(ui, "recall", size).include_x(0.0).include_x(total as f64).include_y(0.0);
+        if recall {
+            plot = plot.include_y(1.0);
+        }
+        plot.show(ui, |p| {
+            for (index, (lane, running)) in look.lanes.iter().zip(lanes).enumerate() {
+                let Some(running) = running else { continue };
+                let points = series(running, look.query_head, reads_seen(look, index), window);
+                p.line(
+                    Line::new(lane.plan.name.as_str(), PlotPoints::from(points))
+                        .color(lane.colour)
+                        .width(1.8)
+                        .style(dashes(index))
+                        .allow_hover(false),
+                );
+            }
+            let seen = (0..look.lanes.len()).map(|l| reads_seen(look, l)).max().unwrap_or(0);
+            p.vline(VLine::new("playhead", seen as f64).color(ink.text).width(1.2).allow_hover(false));
+            p.pointer_coordinate()
+        })
+    });
+    let response = shown.response;
+    let figures_now: Vec<String> = look
+        .lanes
+        .iter()
+        .zip(lanes)
+        .enumerate()
+        .map(|(i, (lane, r))| {
+            let all = r.as_ref().map(|r| r.over(look.query_head..look.query_head + 1, 0..reads_seen(look, i)));
+            format!("{} {}", lane.plan.name, figures(all))
+        })
+        .collect();
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Recall, {what} over reads. {}", figures_now.join("; "))));
+    if let (true, Some(at)) = (response.hovered(), shown.inner) {
+        let start = (at.x.max(0.0) as usize).min(total.saturating_sub(1)) / window * window;
+        let rows: Vec<(&str, String)> = look
+            .lanes
+            .iter()
+            .zip(lanes)
+            .enumerate()
+            .map(|(i, (lane, r))| {
+                let end = (start + window).min(reads_seen(look, i));
+                let s = r.as_ref().filter(|_| start < end).map(|r| r.over(look.query_head..look.query_head + 1, start..end));
+                (lane.plan.name.as_str(), figures(s))
+            })
+            .collect();
+        facts(&response, &format!("reads {start} to {}", (start + window).min(total) - 1), &rows);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        assert_eq!(figures(None), "–");
+        // 24 of 25: Wilson's interval is .805 to .993.
+        assert_eq!(figures(Some(Summary::Recall { correct: 24, reads: 25 })), "0.96 (0.80 to 0.99)");
+        assert_eq!(figures(Some(Summary::Error { relative: 0.414, cosine: 0.93, reads: 9 })), "0.414, cos 0.930");
+        assert_eq!((bytes(20_544), bytes(200), bytes(1 << 20)), ("80.25 KiB".into(), "800 B".into(), "4 MiB".into()));
+        assert_eq!(
+            (percent(0.083), percent(1.0), percent(0.0004), percent(0.5)),
+            ("8.3%".into(), "100%".into(), "<0.1%".into(), "50%".into())
+        );
+    }
+
+    #[test]
+    fn few_reads_have_a_window_each() {
+        assert_eq!((window_of(8), window_of(64), window_of(65), window_of(2048)), (1, 1, 2, 32));
+    }
+}

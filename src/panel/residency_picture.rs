@@ -1,0 +1,162 @@
+//! The picture of cache residency: three colours with three textures, and no cached token ever lost.
+
+use std::ops::Range;
+
+use eframe::egui::{Color32, ColorImage};
+
+use crate::layer::lola::residency::Residency;
+use crate::widget::palette::{Ink, blend};
+
+/// The tokens (or steps) that pixel `index` of `pixels` stands for: each is behind every pixel that it touches.
+#[must_use]
+pub fn cells(index: usize, pixels: usize, cells: usize) -> Range<usize> {
+    let pixels = pixels.max(1);
+    let start = (index * cells / pixels).min(cells.saturating_sub(1));
+    start..((index + 1) * cells).div_ceil(pixels).clamp(start + 1, cells.max(1))
+}
+
+/// The pixels that cell `index` of `cells` touches: the inverse of [`cells`].
+fn pixels_of(index: usize, pixels: usize, cells: usize) -> Range<usize> {
+    index * pixels / cells..((index + 1) * pixels).div_ceil(cells).min(pixels)
+}
+
+/// Draws tokens upwards and steps to the right into `width` x `height` pixels; transparent where nothing is written yet.
+///
+/// A pixel that stands for several tokens has the colour of most of them, and the cache's over it as soon as one of them
+/// is cached, the stronger the more. The window is striped, the cache plain, the state dotted.
+#[must_use]
+pub fn picture(index: &Residency, writes: usize, steps: usize, [width, height]: [usize; 2], scale: f32, ink: &Ink) -> ColorImage {
+    let cached = cached(index, writes, steps, [width, height]);
+    let mut image = ColorImage::filled([width, height], Color32::TRANSPARENT);
+    let period = ((6.0 * scale).round() as usize).max(3);
+    let columns: Vec<Option<Range<usize>>> = (0..width)
+        .map(|x| {
+            let last = cells(x, width, steps).end;
+            (last <= index.steps()).then(|| index.window_range(last))
+        })
+        .collect();
+    for y in 0..height {
+        let up = height - 1 - y;
+        let tokens = cells(up, height, writes);
+        let middle = usize::midpoint(tokens.start, tokens.end - 1);
+        for (x, window) in columns.iter().enumerate() {
+            let Some(window) = window else { break };
+            let kept = cached[y * width + x];
+            let base = if tokens.start >= window.end {
+                continue;
+            } else if middle >= window.start {
+                let stripe = (x + y) % period < period.div_ceil(3);
+                if stripe { blend(ink.window, ink.paper, 0.35) } else { ink.window }
+            } else {
+                let dot = x % period == period / 2 && y % period == (x / period % 2) * (period / 2);
+                if dot { blend(ink.state, ink.text, 0.45) } else { ink.state }
+            };
+            image.pixels[y * width + x] =
+                if kept == 0 { base } else { blend(base, ink.cache, 0.6 + 0.4 * f32::from(kept) / tokens.len() as f32) };
+        }
+    }
+    image
+}
+
+/// How many cached tokens are behind each pixel.
+fn cached(index: &Residency, writes: usize, steps: usize, [width, height]: [usize; 2]) -> Vec<u16> {
+    // Differences along a row: +1 where a token enters the cache, -1 where it leaves; summed up at the end.
+    let mut changes = vec![0_i32; (width + 1) * height];
+    for token in 0..writes {
+        let Some(entered) = index.entered(token) else { continue };
+        let left = index.left(token).unwrap_or(steps).min(index.steps());
+        if left <= entered {
+            continue;
+        }
+        let (from, to) = (pixels_of(entered, width, steps).start, pixels_of(left - 1, width, steps).end);
+        for up in pixels_of(token, height, writes) {
+            let row = (height - 1 - up) * (width + 1);
+            changes[row + from] += 1;
+            changes[row + to] -= 1;
+        }
+    }
+    let mut counts = Vec::with_capacity(width * height);
+    for row in changes.chunks_exact(width + 1) {
+        let mut held = 0;
+        counts.extend(row[..width].iter().map(|change| {
+            held += change;
+            u16::try_from(held).unwrap_or(u16::MAX)
+        }));
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layer::lola::residency::Place;
+    use eframe::egui::Visuals;
+    use proptest::prelude::*;
+
+    /// Window 2, chunk 2, eight writes: 0 is cached from step 1 on, 2 in step 2 only.
+    fn index() -> Residency {
+        let mut index = Residency::new(2, 2, 8);
+        index.push(&[], &[]);
+        index.push(&[0], &[]);
+        index.push(&[2], &[]);
+        index.push(&[], &[2]);
+        index
+    }
+
+    #[test]
+    fn every_pixel_of_a_large_picture_is_where_its_token_is() {
+        let (index, ink) = (index(), Ink::for_visuals(&Visuals::light()));
+        let (width, height) = (40, 80);
+        let image = picture(&index, 8, 4, [width, height], 1.0, &ink);
+        for y in 0..height {
+            for x in 0..width {
+                let (token, step) = ((height - 1 - y) * 8 / height, x * 4 / width);
+                let pixel = image.pixels[y * width + x];
+                let stripe = blend(ink.window, ink.paper, 0.35);
+                let dot = blend(ink.state, ink.text, 0.45);
+                let expected: &[Color32] = match index.at(token, step + 1) {
+                    Place::NotYet => &[Color32::TRANSPARENT],
+                    Place::Window => &[ink.window, stripe],
+                    Place::Cache => &[ink.cache],
+                    Place::State => &[ink.state, dot],
+                };
+                assert!(expected.contains(&pixel), "token {token} after step {step}: {pixel:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_cached_token_among_thousands_in_one_row_of_pixels_is_seen() {
+        let mut index = Residency::new(1, 1000, 4000);
+        index.push(&[], &[]);
+        index.push(&[17], &[]);
+        index.push(&[], &[17]);
+        index.push(&[], &[]);
+        let ink = Ink::for_visuals(&Visuals::dark());
+        let image = picture(&index, 4000, 4, [4, 1], 1.0, &ink);
+        // The cache's colour is more than half of the pixel's, in that step alone.
+        let red = |x: usize| i32::from(image.pixels[x].r()) - i32::from(ink.state.r());
+        let most = i32::from(ink.cache.r()) - i32::from(ink.state.r());
+        assert!(red(1) * 2 > most && red(2) < 60 && red(3) < 60, "{:?}", image.pixels);
+    }
+
+    #[test]
+    fn steps_that_are_not_computed_stay_empty() {
+        let mut index = Residency::new(2, 2, 8);
+        index.push(&[], &[]);
+        let image = picture(&index, 8, 4, [8, 8], 1.0, &Ink::for_visuals(&Visuals::light()));
+        assert!((0..8).all(|y| (2..8).all(|x| image.pixels[y * 8 + x] == Color32::TRANSPARENT)));
+        assert_ne!(image.pixels[7 * 8], Color32::TRANSPARENT, "token 0 after step 0");
+    }
+
+    proptest! {
+        #[test]
+        fn cells_and_pixels_are_inverse(n in 1_usize..300, pixels in 1_usize..300) {
+            for p in 0..pixels {
+                for c in cells(p, pixels, n) {
+                    prop_assert!(pixels_of(c, pixels, n).contains(&p), "cell {} of {} at pixel {} of {}", c, n, p, pixels);
+                }
+            }
+        }
+    }
+}

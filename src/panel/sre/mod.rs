@@ -1,0 +1,390 @@
+//! Scores: how badly the state recalls each candidate for the cache, through time and at this step, and the threshold.
+
+mod model;
+
+use std::sync::{Arc, Weak};
+
+use eframe::egui::{Rect, Response, RichText, Shape, Stroke, TextureHandle, Ui, pos2, vec2};
+
+use self::model::{Candidate, Fate, axis, bin, bin_range, by_fate, candidates, histogram};
+use super::common::{
+    Canvas, Key, LaneChoice, canvas, chunks_seen, facts, head_of, is_marked, lanes_with, marked, paint_until, plural, point_at, role_name,
+    select_ring, texture, token_name, words,
+};
+use super::{Look, Panel};
+use crate::app::command::Command;
+use crate::layer::lola::residency::Residency;
+use crate::session::plan::Plan;
+use crate::trace::Channel;
+use crate::widget::cached::Cached;
+use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
+use crate::widget::heatmap::{Colours, Grid, Rule, draw};
+use crate::widget::palette::{Ink, Map, blend};
+use crate::widget::raster::{self, Mark, Point, nearest};
+use crate::widget::ticks::number;
+
+/// The text behind the panel's `?`.
+pub const HELP: &str = "How badly the state recalls each candidate for the sparse cache: the score that decides who stays.\n\n\
+Left: all steps up to the playhead; a cell is how many candidates of that step had that score, diamonds are tokens of the marked role, the \
+line is the admission threshold, the smallest score in the cache after the step. Right: the candidates of the last step on the same axis; \
+filled triangles stay in the cache, open ones were folded into the state.\n\n\
+The formula: SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, against the state before the step. An empty state recalls zero, so the \
+first scores are |v|^2. The highest stay. (With another score, fifo say, the axis shows that one.)\n\n\
+The axis is logarithmic where scores are above zero; scores that have no place on it lie at its edge and are counted in words. Hover for \
+the exact numbers; click a candidate to select it.";
+
+const BINS: usize = 48;
+/// More candidates than this in a step are drawn as bars only, with the marked ones as points.
+const MOST_POINTS: usize = 1500;
+
+/// See [`HELP`].
+#[derive(Default)]
+pub struct Sre {
+    lane: LaneChoice,
+    index: Option<Indexed>,
+    binned: Cached<Key<()>, Option<Binned>>,
+    picture: Cached<Key<Canvas>, [TextureHandle; 2]>,
+    step: Cached<Key<usize>, Vec<Candidate>>,
+}
+
+/// A run, a lane, a head, and where its tokens are.
+type Indexed = (Weak<Plan>, usize, usize, Residency);
+
+/// All steps' scores in bins.
+struct Binned {
+    axis: Axis,
+    /// Scores without a place on the axis.
+    beyond: usize,
+    grid: Grid,
+    most: f32,
+}
+
+/// What the parts of the panel share.
+struct Held<'a> {
+    ids: &'a Channel,
+    scores: &'a Channel,
+    threshold: Option<&'a Channel>,
+    index: &'a Residency,
+    head: usize,
+    chunks: usize,
+    steps: usize,
+    chunk: usize,
+    binned: &'a Binned,
+}
+
+impl Held<'_> {
+    fn threshold(&self, step: usize) -> Option<f64> {
+        self.threshold?.values(self.head).get(step).filter(|t| !t.is_nan())
+    }
+}
+
+fn index<'a>(held: &'a mut Option<Indexed>, look: &Look<'_>, lane: usize, head: usize) -> Option<&'a Residency> {
+    let trace = look.lanes[lane].trace;
+    let (admitted, displaced) = (trace.channel("admitted")?, trace.channel("displaced")?);
+    let setup = &look.lanes[lane].plan.setup;
+    let kept = held.take().filter(|(plan, l, h, index)| {
+        Weak::as_ptr(plan) == Arc::as_ptr(look.plan) && (*l, *h) == (lane, head) && index.steps() <= admitted.len()
+    });
+    let fresh = || {
+        let window = setup.params.size("window");
+        (Arc::downgrade(look.plan), lane, head, Residency::new(window, setup.chunk, look.plan.stream.writes()))
+    };
+    let (.., index) = held.insert(kept.unwrap_or_else(fresh));
+    index.extend(admitted, displaced, head);
+    Some(index)
+}
+
+impl Panel for Sre {
+    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+        let lanes: Vec<usize> = lanes_with(look, &["candidates", "candidate_scores", "admitted", "displaced"])
+            .into_iter()
+            .filter(|&l| look.lanes[l].plan.kind.params().iter().any(|p| p.name == "window"))
+            .collect();
+        let none = "No lane here scores candidates for a cache; add a LoLA lane.";
+        let Self { lane: choice, index, step, .. } = self;
+        let lane = choice.row(ui, look, &lanes, none, |ui, lane| sentence(ui, look, lane, index, step));
+        if let Some(lane) = lane {
+            self.plots(ui, look, lane, commands);
+        }
+    }
+}
+
+/// The sentence beside the lane's name.
+fn sentence(ui: &mut Ui, look: &Look<'_>, lane: usize, held: &mut Option<Indexed>, step_list: &mut Cached<Key<usize>, Vec<Candidate>>) {
+    let trace = look.lanes[lane].trace;
+    let (Some(ids), Some(scores)) = (trace.channel("candidates"), trace.channel("candidate_scores")) else { return };
+    let head = head_of(ids, look);
+    let Some(index) = index(held, look, lane, head) else { return };
+    let chunks = chunks_seen(look, lane).min(index.steps());
+    let Some(step) = chunks.checked_sub(1) else { return };
+    let list = step_list.get(Key::new(look, lane, head, step), || candidates(ids, scores, index, head, step));
+    let kept = list.iter().filter(|c| c.fate == Fate::Kept).count();
+    let threshold = trace.channel("threshold").and_then(|c| c.values(head).get(step)).filter(|t| !t.is_nan());
+    let limit = threshold.map_or("the cache is not full".to_owned(), |t| format!("threshold {}", number(t)));
+    ui.label(format!("step {step}: {}, {kept} kept, {} folded; {limit}", plural(list.len(), "candidate", "candidates"), list.len() - kept));
+}
+
+impl Sre {
+    fn plots(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, commands: &mut Vec<Command>) {
+        let trace = look.lanes[lane].trace;
+        let (Some(ids), Some(scores)) = (trace.channel("candidates"), trace.channel("candidate_scores")) else { return };
+        let head = head_of(ids, look);
+        let chunk = look.lanes[lane].plan.setup.chunk;
+        let steps = look.plan.stream.chunks(chunk);
+        let unit = scores.spec().unit;
+        let binned = self.binned.get(Key::new(look, lane, head, ()), || bins_of(scores, head, steps, unit));
+        let Some(index) = index(&mut self.index, look, lane, head) else { return };
+        let Some(binned) = binned else {
+            words(ui, "No candidate has been scored yet: nothing has left the window.");
+            return;
+        };
+        if binned.beyond > 0 {
+            let lost = plural(binned.beyond, "score has", "scores have");
+            ui.label(RichText::new(format!("{lost} no place on this axis and lie at its edge")).color(ui.visuals().warn_fg_color));
+        }
+        let chunks = chunks_seen(look, lane).min(index.steps());
+        let threshold = trace.channel("threshold");
+        let held = Held { ids, scores, threshold, index, head, chunks, steps, chunk, binned };
+        let size = vec2(ui.available_width(), ui.available_height().max(90.0));
+        let right = (size.x * 0.34).clamp(110.0, 260.0);
+        ui.horizontal_top(|ui| {
+            ui.spacing_mut().item_spacing.x = 2.0;
+            self::through_time(ui, look, lane, &held, vec2(size.x - right - 2.0, size.y), &mut self.picture, commands);
+            let step = held.chunks.checked_sub(1);
+            let list: &[Candidate] = match step {
+                Some(step) => self.step.get(Key::new(look, lane, head, step), || candidates(ids, scores, index, head, step)),
+                None => &[],
+            };
+            this_step(ui, look, &held, list, vec2(right, size.y), commands);
+        });
+    }
+}
+
+fn bins_of(scores: &Channel, head: usize, steps: usize, unit: &str) -> Option<Binned> {
+    let label = if unit == "1" { "score".to_owned() } else { format!("score ({unit})") };
+    // Ids as scores (first in, first out) are places in the stream: differences count there, not ratios.
+    let (axis, beyond) = axis(scores.reals(head), &label, unit != "tokens")?;
+    let grid = histogram(scores, head, &axis, BINS, steps);
+    let most = grid.cells.iter().flatten().copied().fold(1.0, f32::max);
+    Some(Binned { axis, beyond, grid, most })
+}
+
+fn through_time(
+    ui: &mut Ui,
+    look: &Look<'_>,
+    lane: usize,
+    held: &Held<'_>,
+    size: eframe::egui::Vec2,
+    cached: &mut Cached<Key<Canvas>, [TextureHandle; 2]>,
+    commands: &mut Vec<Command>,
+) {
+    let ink = Ink::of(ui);
+    let mut legend = vec![Entry::new(Sign::Line, ink.limit, "threshold")];
+    if let Some((name, _)) = marked(&look.plan.stream) {
+        legend.push(Entry::new(Sign::Diamond, ink.mark, name));
+    }
+    let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), held.steps);
+    let describe = format!("Scores of the candidates over {} of {} steps, with the admission threshold", held.chunks, held.steps);
+    let (response, chart) = Chart::show(ui, size, x, held.binned.axis.clone(), &legend, &describe);
+    let canvas = canvas(ui, chart.rect);
+    let scale = ui.pixels_per_point();
+    let pictures = cached.get(Key::new(look, lane, held.head, canvas), || {
+        let colours = Colours { map: Map::Cividis, min: 1.0, max: held.binned.most.max(2.0), log: true, flip: !ink.dark };
+        let heat = draw(&held.binned.grid, canvas.0[0], canvas.0[1], Rule::Max, colours);
+        let points = marked_points(look, held, &chart, canvas.0);
+        let inks = raster::Inks { plain: ink.plain, ring: ink.paper, diamond: ink.mark };
+        let marks = raster::draw(canvas.0[0], canvas.0[1], scale * 0.6, &points, inks);
+        [texture(ui, "scores", heat), texture(ui, "marked scores", marks)]
+    });
+    for picture in pictures {
+        paint_until(ui, &chart, picture, held.chunks as f64);
+    }
+    threshold_line(ui, &chart, held, &ink);
+    chart.playhead(ui, held.chunks as f64);
+    if let Some(token) = look.selection.current() {
+        score_line(ui, &chart, held, token, &ink);
+    }
+    hover_time(look, &response, &chart, held, commands);
+}
+
+/// Every score of a marked token, as a diamond in its step.
+fn marked_points(look: &Look<'_>, held: &Held<'_>, chart: &Chart, [width, height]: [usize; 2]) -> Vec<Point> {
+    let mut points = Vec::new();
+    for step in 0..held.scores.len().min(held.steps) {
+        let range = held.scores.range(held.head, step);
+        for (&id, at) in held.ids.wholes_at(held.head, step).iter().zip(range) {
+            if usize::try_from(id).is_ok_and(|w| is_marked(&look.plan.stream, w)) {
+                let score = held.scores.values(held.head).get(at).unwrap_or(f64::NAN);
+                let x = (chart.x.share(step as f64 + 0.5) * width as f64) as f32;
+                let y = ((1.0 - chart.y.share(score).clamp(0.0, 1.0)) * height as f64) as f32;
+                points.push(Point { x, y, mark: Mark::RingedDiamond });
+            }
+        }
+    }
+    points
+}
+
+/// The threshold after each step, broken where the cache is not full.
+fn threshold_line(ui: &Ui, chart: &Chart, held: &Held<'_>, ink: &Ink) {
+    let painter = chart.painter(ui);
+    let mut line = Vec::new();
+    for step in 0..=held.chunks {
+        match (step < held.chunks).then(|| held.threshold(step)).flatten() {
+            Some(t) => {
+                let y = chart.y_of(t);
+                line.push(pos2(chart.x_of(step as f64), y));
+                line.push(pos2(chart.x_of(step as f64 + 1.0), y));
+            }
+            None if !line.is_empty() => {
+                let points = std::mem::take(&mut line);
+                painter.add(Shape::line(points.clone(), Stroke::new(4.0, ink.paper.gamma_multiply(0.8))));
+                painter.add(Shape::line(points, Stroke::new(1.8, ink.limit)));
+            }
+            None => {}
+        }
+    }
+}
+
+/// One token's score in every step in which it was a candidate.
+fn score_line(ui: &Ui, chart: &Chart, held: &Held<'_>, token: usize, ink: &Ink) {
+    let mut line = Vec::new();
+    for step in 0..held.chunks {
+        if let Some(score) = score_of(held, token, step) {
+            line.push(chart.pos(step as f64 + 0.5, score));
+        }
+    }
+    let Some(last) = line.last().copied() else { return };
+    chart.painter(ui).add(Shape::line(line, Stroke::new(1.4, ink.select)));
+    select_ring(ui, chart, last);
+}
+
+fn score_of(held: &Held<'_>, token: usize, step: usize) -> Option<f64> {
+    let place = held.ids.wholes_at(held.head, step).binary_search(&(token as i32)).ok()?;
+    held.scores.values(held.head).get(held.scores.range(held.head, step).start + place)
+}
+
+fn hover_time(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'_>, commands: &mut Vec<Command>) {
+    let Some(pointer) = response.hover_pos() else { return };
+    let (x, score) = chart.values_at(pointer);
+    let step = x.max(0.0) as usize;
+    if step >= held.chunks {
+        response.clone().on_hover_text_at_pointer("after the playhead");
+        point_at(response, None, commands);
+        return;
+    }
+    let list = candidates(held.ids, held.scores, held.index, held.head, step);
+    // A marked token near the pointer is what is meant; else the cell.
+    let place = |c: &Candidate| chart.pos(step as f64 + 0.5, f64::from(c.score));
+    let near = list.iter().enumerate().filter(|(_, c)| is_marked(&look.plan.stream, c.write)).map(|(i, c)| (i, [pointer.x, place(c).y]));
+    if let Some(found) = nearest(near, [pointer.x, pointer.y], 5.0) {
+        tell_candidate(look, response, held, &list[found], step);
+        point_at(response, Some(list[found].write), commands);
+        return;
+    }
+    let Some(row) = bin(&chart.y, score as f32, BINS) else { return };
+    let range = bin_range(&chart.y, row, BINS);
+    let within: Vec<&Candidate> = list.iter().filter(|c| bin(&chart.y, c.score, BINS) == Some(row)).collect();
+    let kept = within.iter().filter(|c| c.fate == Fate::Kept).count();
+    let mut rows = vec![
+        ("scores", format!("{} to {}", number(range.start), number(range.end))),
+        ("candidates", format!("{} of {}: {kept} kept, {} folded", within.len(), list.len(), within.len() - kept)),
+    ];
+    if let Some(t) = held.threshold(step) {
+        rows.push(("threshold", number(t)));
+    }
+    if held.steps as f32 > chart.rect.width() {
+        rows.push(("drawn", format!("the {} count of the steps in each pixel", Rule::Max.title())));
+    }
+    facts(response, &format!("step {step}"), &rows);
+    point_at(response, None, commands);
+}
+
+fn tell_candidate(look: &Look<'_>, response: &Response, held: &Held<'_>, c: &Candidate, step: usize) {
+    let fate = if c.fate == Fate::Kept { "in the cache" } else { "folded into the state" };
+    let mut rows = vec![("step", step.to_string()), ("score", number(f64::from(c.score))), ("after the step", fate.to_owned())];
+    if let Some(t) = held.threshold(step) {
+        rows.push(("threshold", number(t)));
+    }
+    rows.push(("role", role_name(&look.plan.stream, c.write).to_owned()));
+    facts(response, &token_name(&look.plan.stream, c.write), &rows);
+}
+
+/// The candidates of the last step: bars by fate, and a point each.
+fn this_step(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, list: &[Candidate], size: eframe::egui::Vec2, commands: &mut Vec<Command>) {
+    let ink = Ink::of(ui);
+    let counts = by_fate(list, &held.binned.axis, BINS);
+    let most = counts.iter().map(|c| c[0] + c[1]).max().unwrap_or(0).max(1) as usize;
+    // The points have the right half of the area to themselves.
+    let x = Axis::count("candidates", most * 2);
+    let mut y = held.binned.axis.clone();
+    y.label = String::new();
+    let legend = [Entry::new(Sign::Up, ink.cache, "kept"), Entry::new(Sign::Down, ink.plain, "folded")];
+    let describe = format!("Distribution of {} candidates of this step by score, kept and folded", list.len());
+    let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
+    let painter = chart.painter(ui);
+    for (row, count) in counts.iter().enumerate() {
+        let range = bin_range(&chart.y, row, BINS);
+        let mut left = 0.0;
+        for (n, colour) in [(count[0], ink.cache), (count[1], blend(ink.paper, ink.plain, 0.55))] {
+            let right = left + f64::from(n);
+            let bar = Rect::from_two_pos(chart.pos(left, range.start), chart.pos(right, range.end));
+            painter.rect_filled(bar.shrink2(vec2(0.0, 0.4)), 0.0, colour);
+            left = right;
+        }
+    }
+    if let Some(t) = held.chunks.checked_sub(1).and_then(|s| held.threshold(s)) {
+        painter.hline(chart.rect.x_range(), chart.y_of(t), Stroke::new(1.8, ink.limit));
+    }
+    let points: Vec<_> = list.iter().map(|c| place(&chart, c, most)).collect();
+    for (c, at) in list.iter().zip(&points) {
+        let is_marked = is_marked(&look.plan.stream, c.write);
+        if list.len() > MOST_POINTS && !is_marked {
+            continue;
+        }
+        match c.fate {
+            Fate::Kept => painter.add(triangle(*at, 2.8, true, ink.cache, Stroke::NONE)),
+            Fate::Folded => painter.add(triangle(*at, 2.6, false, ink.paper, Stroke::new(1.0, ink.plain))),
+        };
+        if is_marked {
+            painter.add(diamond(*at, 4.6, eframe::egui::Color32::TRANSPARENT, Stroke::new(1.4, ink.mark)));
+        }
+    }
+    if let Some(i) = look.selection.current().and_then(|t| list.iter().position(|c| c.write == t)) {
+        select_ring(ui, &chart, points[i]);
+    }
+    let Some(pointer) = response.hover_pos() else { return };
+    let near = points.iter().enumerate().map(|(i, p)| (i, [p.x, p.y]));
+    match (nearest(near, [pointer.x, pointer.y], 8.0), held.chunks.checked_sub(1)) {
+        (Some(i), Some(step)) => {
+            tell_candidate(look, &response, held, &list[i], step);
+            point_at(&response, Some(list[i].write), commands);
+        }
+        (_, Some(step)) => {
+            tell_bin(&response, &chart, &counts, chart.values_at(pointer).1, step);
+            point_at(&response, None, commands);
+        }
+        _ => {}
+    }
+}
+
+fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64, step: usize) {
+    let Some(row) = bin(&chart.y, score as f32, BINS) else { return };
+    let range = bin_range(&chart.y, row, BINS);
+    let rows = [
+        ("scores", format!("{} to {}", number(range.start), number(range.end))),
+        ("kept", counts[row][0].to_string()),
+        ("folded", counts[row][1].to_string()),
+    ];
+    facts(response, &format!("step {step}"), &rows);
+}
+
+/// Where a candidate's point is: in the right half, kept ones left of folded ones, spread by their id so that equal scores
+/// do not hide each other.
+fn place(chart: &Chart, c: &Candidate, most: usize) -> eframe::egui::Pos2 {
+    // The golden ratio's multiples are spread evenly, whatever ids there are.
+    let spread = (c.write as f64 * 0.618_033_988_75).fract();
+    let start = if c.fate == Fate::Kept { 1.06 } else { 1.54 };
+    let score = f64::from(c.score);
+    let at = chart.pos((start + 0.40 * spread) * most as f64, score);
+    pos2(at.x, at.y.clamp(chart.rect.top() + 3.0, chart.rect.bottom() - 3.0))
+}

@@ -1,0 +1,198 @@
+//! The scores of the candidates, step by step: their range, their bins, and who was kept. No drawing.
+
+use std::ops::Range;
+
+use crate::layer::lola::residency::{Place, Residency};
+use crate::trace::Channel;
+use crate::widget::chart::Axis;
+use crate::widget::heatmap::Grid;
+use crate::widget::ticks::Scale;
+
+/// What became of a candidate in its step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is in the cache after the step.
+    Kept,
+    /// It was folded into the state.
+    Folded,
+}
+
+/// A candidate of one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// The write.
+    pub write: usize,
+    /// Its score.
+    pub score: f32,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// The candidates of `step`, in ascending order of their ids.
+#[must_use]
+pub fn candidates(ids: &Channel, scores: &Channel, index: &Residency, head: usize, step: usize) -> Vec<Candidate> {
+    let range = scores.range(head, step);
+    let value = |i: usize| scores.values(head).get(range.start + i).map_or(f32::NAN, |s| s as f32);
+    ids.wholes_at(head, step)
+        .iter()
+        .enumerate()
+        .filter_map(|(i, &id)| {
+            let write = usize::try_from(id).ok()?;
+            let fate = if index.at(write, step + 1) == Place::Cache { Fate::Kept } else { Fate::Folded };
+            Some(Candidate { write, score: value(i), fate })
+        })
+        .collect()
+}
+
+/// The axis for scores: logarithmic if they are nearly all above zero, linear otherwise (ages, say).
+///
+/// `beyond` counts the scores that have no place on it (at or below zero on a logarithmic axis, or no numbers): a panel must
+/// say so. `None` where nothing is scored yet.
+#[must_use]
+pub fn axis(scores: &[f32], label: &str, prefer_log: bool) -> Option<(Axis, usize)> {
+    let finite = scores.iter().copied().filter(|s| s.is_finite());
+    let positive: Vec<f32> = finite.clone().filter(|s| *s > 0.0).collect();
+    let log = prefer_log && !positive.is_empty() && positive.len() * 10 >= scores.len() * 9;
+    let held: Vec<f32> = if log { positive } else { finite.collect() };
+    let (min, max) = held.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &s| (a.min(s), b.max(s)));
+    if held.is_empty() {
+        return None;
+    }
+    let (min, max) = (f64::from(min), f64::from(max));
+    let axis = if log {
+        // A little room at both ends, and never a range of nothing.
+        let pad = (max / min).powf(0.03).max(1.02);
+        Axis::real(label, min / pad, max * pad, Scale::Log)
+    } else {
+        let pad = ((max - min) * 0.03).max(1e-6);
+        Axis::real(label, min - pad, max + pad, Scale::Linear)
+    };
+    Some((axis, scores.len() - held.len()))
+}
+
+/// The bin of a score, of `bins` along the axis; scores with no place on it are in the nearest bin at an end, NaN in none.
+#[must_use]
+pub fn bin(axis: &Axis, score: f32, bins: usize) -> Option<usize> {
+    if score.is_nan() {
+        return None;
+    }
+    let share = axis.share(f64::from(score)).clamp(0.0, 1.0);
+    Some(((share * bins as f64) as usize).min(bins - 1))
+}
+
+/// How many candidates of each step are in each bin: `[bins, steps]`, nothing where there are none.
+#[must_use]
+pub fn histogram(scores: &Channel, head: usize, axis: &Axis, bins: usize, steps: usize) -> Grid {
+    let mut grid = Grid::empty(bins, steps);
+    for step in 0..steps.min(scores.len()) {
+        for at in scores.range(head, step) {
+            let Some(row) = scores.values(head).get(at).and_then(|s| bin(axis, s as f32, bins)) else { continue };
+            let cell = &mut grid.cells[row * steps + step];
+            *cell = Some(cell.unwrap_or(0.0) + 1.0);
+        }
+    }
+    grid
+}
+
+/// Kept and folded candidates of one step in each bin `[bins]`.
+#[must_use]
+pub fn by_fate(candidates: &[Candidate], axis: &Axis, bins: usize) -> Vec<[u32; 2]> {
+    let mut counts = vec![[0, 0]; bins];
+    for c in candidates {
+        if let Some(row) = bin(axis, c.score, bins) {
+            counts[row][usize::from(c.fate == Fate::Folded)] += 1;
+        }
+    }
+    counts
+}
+
+/// The scores from the start to the end of a bin.
+#[must_use]
+pub fn bin_range(axis: &Axis, row: usize, bins: usize) -> Range<f64> {
+    axis.value(row as f64 / bins as f64)..axis.value((row + 1) as f64 / bins as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Axis as TraceAxis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
+
+    fn spec(name: &'static str, kind: Kind) -> ChannelSpec {
+        ChannelSpec {
+            name,
+            title: name,
+            meaning: "",
+            unit: "1",
+            axis: TraceAxis::Step,
+            heads: Heads::KeyValue,
+            width: Width::Ragged,
+            kind,
+            tolerance: Tolerance::Choice { margin: None },
+        }
+    }
+
+    /// Three steps: none, then 0 and 1, then 0, 2 and 3; after them 0 and 3 are cached.
+    fn trace() -> (LaneTrace, Residency) {
+        let mut trace = LaneTrace::new(&[spec("candidates", Kind::Whole), spec("candidate_scores", Kind::Real)], 1, 1);
+        let mut block = TraceBlock::default();
+        block.push_ragged(0, 0..3, Values::I32(vec![0, 1, 0, 2, 3]), vec![0, 2, 3]);
+        block.push_ragged(1, 0..3, Values::F32(vec![4.0, 1.0, 16.0, 1.5, 2.0]), vec![0, 2, 3]);
+        trace.append(&block).unwrap();
+        let mut index = Residency::new(2, 2, 6);
+        index.push(&[], &[]);
+        index.push(&[0], &[]);
+        index.push(&[3], &[]);
+        (trace, index)
+    }
+
+    #[test]
+    fn candidates_carry_their_score_and_fate() {
+        let (trace, index) = trace();
+        let (ids, scores) = (trace.channel("candidates").unwrap(), trace.channel("candidate_scores").unwrap());
+        let of = |write, score, fate| Candidate { write, score, fate };
+        assert_eq!(candidates(ids, scores, &index, 0, 0), []);
+        assert_eq!(candidates(ids, scores, &index, 0, 1), [of(0, 4.0, Fate::Kept), of(1, 1.0, Fate::Folded)]);
+        assert_eq!(candidates(ids, scores, &index, 0, 2), [of(0, 16.0, Fate::Kept), of(2, 1.5, Fate::Folded), of(3, 2.0, Fate::Kept)]);
+    }
+
+    #[test]
+    fn every_score_is_in_a_bin_of_its_step() {
+        let (trace, _) = trace();
+        let scores = trace.channel("candidate_scores").unwrap();
+        let (axis, beyond) = axis(scores.reals(0), "score", true).unwrap();
+        assert_eq!((axis.scale, beyond), (Scale::Log, 0));
+        let grid = histogram(scores, 0, &axis, 8, 3);
+        let column = |step: usize| (0..8).filter_map(|row| grid.get(row, step)).sum::<f32>();
+        assert_eq!((0..3).map(column).map(|n| n as u32).collect::<Vec<_>>(), [0, 2, 3]);
+        for &score in scores.reals(0) {
+            let row = bin(&axis, score, 8).unwrap();
+            assert!(bin_range(&axis, row, 8).contains(&f64::from(score)), "{score} in bin {row}");
+        }
+    }
+
+    #[test]
+    fn zeros_on_a_logarithmic_axis_are_counted_and_lie_at_its_edge() {
+        let scores: Vec<f32> = (0..20).map(|i| if i == 0 { 0.0 } else { i as f32 }).collect();
+        let (axis, beyond) = axis(&scores, "score", true).unwrap();
+        assert_eq!((axis.scale, beyond), (Scale::Log, 1));
+        assert_eq!(bin(&axis, 0.0, 10), Some(0));
+        assert_eq!((bin(&axis, f32::NAN, 10), bin(&axis, f32::INFINITY, 10)), (None, Some(9)));
+    }
+
+    #[test]
+    fn mostly_zeros_make_a_linear_axis_and_equal_scores_still_have_a_range() {
+        let (zeros, beyond) = axis(&[0.0, 0.0, 1.0], "score", true).unwrap();
+        assert_eq!((zeros.scale, beyond), (Scale::Linear, 0));
+        let (equal, _) = axis(&[3.0, 3.0], "score", true).unwrap();
+        assert!(equal.min < 3.0 && equal.max > 3.0);
+        assert!(axis(&[], "score", true).is_none() && axis(&[f32::NAN], "score", true).is_none());
+    }
+
+    #[test]
+    fn bins_tell_kept_from_folded() {
+        let of = |score, fate| Candidate { write: 0, score, fate };
+        let axis = Axis::real("", 0.0, 4.0, Scale::Linear);
+        let counts = by_fate(&[of(0.5, Fate::Folded), of(3.5, Fate::Kept), of(3.9, Fate::Kept), of(3.1, Fate::Folded)], &axis, 4);
+        assert_eq!(counts, [[0, 1], [0, 0], [0, 0], [2, 1]]);
+    }
+}
