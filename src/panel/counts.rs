@@ -18,7 +18,7 @@ By row: rows in the order in which they were founded. Sorted: the fullest first.
 thousands) and begins at 0.5, so that a row of one write still has a bar; on the linear axis it begins at 0.\n\n\
 The formula: c_j = writes assigned to row j so far, counted from the assignments, the founder included; the counts sum to the writes \
 seen. Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
-far below, a few hold nearly everything.\n\nThe row of the token that is marked stands out. Hover for a row's exact count and its \
+far below, a few hold nearly everything.\n\nThe row of the selected token stands out. Hover for a row's exact count and its \
 founder; click to select the founder.";
 
 /// See [`HELP`].
@@ -154,7 +154,7 @@ fn draw(ui: &mut Ui, look: &Look<'_>, tally: &Tally, options: DrawOptions, comma
     let describe = format!("Counts: {n} rows at write {}, the fullest holds {most} writes, perplexity {:.0}", look.writes, options.even);
     let mut legend = vec![Entry::new(Sign::Square, options.colour, "count")];
     if options.marked.is_some() {
-        legend.insert(0, Entry::new(Sign::Square, ink.mark, "row of the marked token"));
+        legend.insert(0, Entry::new(Sign::Square, ink.select, "row of the selected token"));
     }
     let size = vec2(ui.available_width(), ui.available_height().max(70.0));
     let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
@@ -166,8 +166,8 @@ fn draw(ui: &mut Ui, look: &Look<'_>, tally: &Tally, options: DrawOptions, comma
         if bar.width() < 2.0 {
             bar = Rect::from_center_size(bar.center(), vec2(2.0, bar.height()));
         }
-        chart.painter(ui).rect_filled(bar, 0.0, ink.mark);
-        chart.painter(ui).vline(bar.center().x, chart.rect.top()..=bar.top(), Stroke::new(1.0, blend(ink.paper, ink.mark, 0.5)));
+        chart.painter(ui).rect_filled(bar, 0.0, ink.select);
+        chart.painter(ui).vline(bar.center().x, chart.rect.top()..=bar.top(), Stroke::new(1.0, blend(ink.paper, ink.select, 0.5)));
     }
     hover(look, &response, &chart, tally, commands);
 }

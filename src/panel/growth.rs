@@ -1,24 +1,23 @@
 //! Dictionary growth: rows in use over the stream, against the plateau curve.
 
-use eframe::egui::{Color32, RichText, Ui, vec2};
-use egui_plot::{HLine, Line, LineStyle, PlotPoints, VLine};
+use eframe::egui::{Color32, Painter, RichText, Stroke, Ui, pos2, vec2};
 
 use super::common::{Key, chunks_seen, facts, head_of, lanes_with, swatch, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::trace::Channel;
 use crate::widget::cached::Cached;
+use crate::widget::chart::{Axis, Chart, Entry, Sign};
+use crate::widget::line::{self, Dash};
 use crate::widget::palette::{Ink, blend};
-use crate::widget::plot::{plot, small};
-use crate::widget::ticks::number;
+use crate::widget::ticks::{Scale, number};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How many centroids each dictionary holds, against the writes seen.\n\n\
 Solid steps: n, rows in use after each chunk, up to the playhead. Dashed: the plateau curve N(t) = t N / (t + N). Dotted: N, the \
 most that the dictionary may hold; half of it is reached after N writes.\n\n\
 A chunk that ends at write t founds m = floor(t N / (t + N)) - n rows. With another growth (saturating: min(t, N); linear: t N / T) the \
-steps leave the dashed curve: that is the ablation.\n\nHover for the exact numbers of a step. Drag to pan, Ctrl and wheel to zoom, \
-double click to see all.";
+steps leave the dashed curve: that is the ablation.\n\nHover for the exact numbers of a step.";
 
 /// See [`HELP`].
 #[derive(Debug, Default)]
@@ -74,42 +73,54 @@ impl Panel for Growth {
         header(ui, look, &lanes);
         let ink = Ink::of(ui);
         let total = look.plan.stream.writes();
-        let size = vec2(ui.available_width(), ui.available_height().max(60.0));
-        let describe = describe(look, &lanes);
-        let shown = small(ui, |ui| {
-            plot(ui, "growth", size).include_x(0.0).include_x(total as f64).include_y(0.0).show(ui, |p| {
-                for &lane in &lanes {
-                    let colour = look.lanes[lane].colour;
-                    let Some(sizes) = look.lanes[lane].trace.channel("sizes") else { continue };
-                    let head = head_of(sizes, look);
-                    if let Some(n) = n_max(look, lane) {
-                        dashed(p, total, n, blend(ink.paper, colour, 0.75));
-                    }
-                    let chunk = look.lanes[lane].plan.setup.chunk;
-                    let all = self.curves[lane].get(Key::new(look, lane, head, ()), || corners(sizes.wholes(head), chunk, total));
-                    let seen = (1 + 2 * chunks_seen(look, lane)).min(all.len());
-                    p.line(Line::new("n", PlotPoints::from(all[..seen].to_vec())).color(colour).width(2.2).allow_hover(false));
-                }
-                if let Some(token) = look.selection.current() {
-                    p.vline(VLine::new("token", token as f64).color(blend(ink.paper, ink.select, 0.6)).width(1.0).allow_hover(false));
-                }
-                p.vline(VLine::new("playhead", look.writes as f64).color(ink.text).width(1.5).allow_hover(false));
-                p.pointer_coordinate()
-            })
-        });
-        let response = shown.response;
-        response.widget_info(|| eframe::egui::WidgetInfo::labeled(eframe::egui::Role::Image, true, &describe));
-        if let (true, Some(at)) = (response.hovered(), shown.inner) {
-            tell(&response, look, &lanes, at.x);
+        let most = lanes.iter().filter_map(|&l| highest(look, l)).max().unwrap_or(1);
+        let mut y = Axis::real("rows in use, n", 0.0, most as f64 * 1.06, Scale::Linear);
+        y.whole = true;
+        let legend = [
+            Entry::new(Sign::Line(Dash::Solid), ink.quiet, "n"),
+            Entry::new(Sign::Line(Dash::Long), ink.quiet, "t N / (t + N)"),
+            Entry::new(Sign::Line(Dash::Dots), ink.quiet, "N"),
+        ];
+        let size = vec2(ui.available_width(), ui.available_height().max(70.0));
+        let (response, chart) = Chart::show(ui, size, Axis::count("writes seen", total), y, &legend, &describe(look, &lanes));
+        let painter = chart.painter(ui);
+        if let Some(token) = look.selection.current() {
+            painter.vline(chart.x_of(token as f64 + 1.0), chart.rect.y_range(), Stroke::new(1.0, ink.select.gamma_multiply(0.55)));
+        }
+        for &lane in &lanes {
+            let colour = look.lanes[lane].colour;
+            let Some(sizes) = look.lanes[lane].trace.channel("sizes") else { continue };
+            if let Some(n) = n_max(look, lane) {
+                limits(&painter, &chart, n, blend(ink.paper, colour, 0.75));
+            }
+            let head = head_of(sizes, look);
+            let chunk = look.lanes[lane].plan.setup.chunk;
+            let all = self.curves[lane].get(Key::new(look, lane, head, ()), || corners(sizes.wholes(head), chunk, total));
+            let seen = (1 + 2 * chunks_seen(look, lane)).min(all.len());
+            let points: Vec<_> = all[..seen].iter().map(|p| chart.pos(p[0], p[1])).collect();
+            line::draw(&painter, &points, Stroke::new(2.0, colour), Dash::Solid);
+        }
+        chart.playhead(ui, look.writes as f64);
+        if let Some(pointer) = response.hover_pos() {
+            tell(&response, look, &lanes, chart.values_at(pointer).0);
         }
     }
 }
 
-fn dashed(p: &mut egui_plot::PlotUi<'_>, total: usize, n_max: usize, colour: Color32) {
+/// The highest number of rows on the axis: N, or what the run has reached where the layer has no N.
+fn highest(look: &Look<'_>, lane: usize) -> Option<usize> {
+    let sizes = look.lanes[lane].trace.channel("sizes")?;
+    let reached = sizes.wholes(head_of(sizes, look)).last().map_or(1, |&n| n.max(1) as usize);
+    Some(n_max(look, lane).map_or(reached, |n| n.max(reached)))
+}
+
+/// The plateau curve and N.
+fn limits(painter: &Painter, chart: &Chart, n_max: usize, colour: Color32) {
     let n = n_max as f64;
-    let curve = PlotPoints::from_explicit_callback(move |t| plateau(t, n), 0.0..=total as f64, 200);
-    p.line(Line::new("t N / (t + N)", curve).color(colour).width(1.2).style(LineStyle::dashed_loose()).allow_hover(false));
-    p.hline(HLine::new("N", n).color(colour).width(1.2).style(LineStyle::dotted_dense()).allow_hover(false));
+    let points: Vec<_> = (0..=200).map(|i| chart.x.value(f64::from(i) / 200.0)).map(|t| chart.pos(t, plateau(t, n))).collect();
+    line::draw(painter, &points, Stroke::new(1.2, colour), Dash::Long);
+    let ends = [chart.rect.left(), chart.rect.right()].map(|x| pos2(x, chart.y_of(n)));
+    line::draw(painter, &ends, Stroke::new(1.2, colour), Dash::Dots);
 }
 
 fn header(ui: &mut Ui, look: &Look<'_>, lanes: &[usize]) {

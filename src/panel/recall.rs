@@ -1,20 +1,21 @@
 //! Recall: what each lane has answered rightly so far, beside what its memory costs.
 
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{RichText, Role, Ui, WidgetInfo, vec2};
-use egui_plot::{Line, LineStyle, PlotPoints, VLine};
+use eframe::egui::{Align, Layout, RichText, Sense, Stroke, Ui, vec2};
 
-use super::common::{facts, plural, swatch, words, writes_seen};
+use super::common::{facts, plural, words, writes_seen};
 use super::{LaneLook, Look, Panel};
 use crate::app::command::Command;
 use crate::metric::{Running, Summary, memory_share};
 use crate::session::plan::Plan;
 use crate::stream::{Stream, Targets};
-use crate::trace::Axis;
+use crate::trace::Axis as TraceAxis;
+use crate::widget::chart::{Axis, Chart, SMALL};
+use crate::widget::line::{self, Dash};
 use crate::widget::palette::Ink;
-use crate::widget::plot::{plot, small};
-use crate::widget::ticks::{grouped, number};
+use crate::widget::ticks::{Scale, grouped, number};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How well each lane has answered so far, at the playhead, for the query head shown; and what its memory holds.\n\n\
@@ -42,7 +43,7 @@ impl Recall {
         }
         for (running, lane) in self.lanes.iter_mut().zip(look.lanes) {
             // A run that started again holds fewer reads than were summed.
-            let behind = running.as_ref().is_some_and(|r| lane.trace.complete(Axis::Read).is_some_and(|held| r.reads() > held));
+            let behind = running.as_ref().is_some_and(|r| lane.trace.complete(TraceAxis::Read).is_some_and(|held| r.reads() > held));
             if running.is_none() || behind {
                 *running = Running::new(look.plan.stream.targets());
             }
@@ -72,10 +73,8 @@ impl Panel for Recall {
         self.update(look);
         ui.spacing_mut().item_spacing.y = 3.0;
         ui.label(RichText::new(title(look)).color(Ink::of(ui).quiet));
-        for (index, (lane, running)) in look.lanes.iter().zip(&self.lanes).enumerate() {
-            let seen = reads_seen(look, index);
-            let summary = running.as_ref().map(|r| r.over(look.query_head..look.query_head + 1, 0..seen));
-            row(ui, lane, stream, index, summary);
+        for (index, lane) in look.lanes.iter().enumerate() {
+            row(ui, lane, stream, index, over(look, &self.lanes, index, 0..reads_seen(look, index)));
         }
         if !first_reads(ui, look) {
             return;
@@ -135,17 +134,19 @@ fn row(ui: &mut Ui, lane: &LaneLook<'_>, stream: &Stream, index: usize, summary:
     let share = memory_share(&cost, stream);
     let quiet = Ink::of(ui).quiet;
     ui.horizontal(|ui| {
-        swatch(ui, lane.colour);
+        let (rect, _) = ui.allocate_exact_size(vec2(22.0, 14.0), Sense::hover());
+        let ends = [rect.left_center(), rect.right_center()];
+        line::draw(ui.painter(), &ends, Stroke::new(2.2, lane.colour), Dash::of(index));
         ui.label(RichText::new(lane.plan.name.as_str()).strong());
-        ui.with_layout(eframe::egui::Layout::right_to_left(eframe::egui::Align::Center), |ui| {
-            ui.label(RichText::new(figures(summary)).strong().size(14.0));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            ui.label(RichText::new(figures(summary)).strong());
         });
     });
     ui.horizontal(|ui| {
-        let (rect, _) = ui.allocate_exact_size(vec2(10.0, 12.0), eframe::egui::Sense::hover());
-        let _ = (rect, index);
+        ui.add_space(22.0 + ui.spacing().item_spacing.x);
         let text = format!("{} numbers, {}, {} of full", grouped(cost.state_numbers), bytes(cost.state_numbers), percent(share));
-        ui.label(RichText::new(text).small().color(quiet));
+        ui.label(RichText::new(text).size(SMALL).color(quiet))
+            .on_hover_text("The memory at the end of the stream, for one key/value head, in float32");
     });
 }
 
@@ -170,16 +171,6 @@ pub fn window_of(reads: usize) -> usize {
     reads.div_ceil(WINDOWS).max(1)
 }
 
-/// The dashes of a lane's line; they repeat after four.
-fn dashes(index: usize) -> LineStyle {
-    match index % 4 {
-        0 => LineStyle::Solid,
-        1 => LineStyle::dashed_dense(),
-        2 => LineStyle::dotted_dense(),
-        _ => LineStyle::dashed_loose(),
-    }
-}
-
 /// One lane's figure over each window of the reads seen: the middle of the window, and the figure.
 fn series(running: &Running, head: usize, seen: usize, window: usize) -> Vec<[f64; 2]> {
     (0..seen.div_ceil(window))
@@ -196,58 +187,51 @@ fn lines(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>]) {
     let total = look.plan.stream.reads();
     let window = window_of(total);
     let recall = matches!(look.plan.stream.targets(), Targets::Codes { .. });
-    let size = vec2(ui.available_width(), (ui.available_height() - 18.0).max(90.0));
     let what = if recall { "accuracy" } else { "relative error" };
-    ui.label(RichText::new(format!("{what} over each {}", plural(window, "read", "reads"))).small().color(ink.quiet));
-    let shown = small(ui, |ui| {
-        let mut plot = plot(ui, "recall", size).include_x(0.0).include_x(total as f64).include_y(0.0);
-        if recall {
-            plot = plot.include_y(1.0);
-        }
-        plot.show(ui, |p| {
-            for (index, (lane, running)) in look.lanes.iter().zip(lanes).enumerate() {
-                let Some(running) = running else { continue };
-                let points = series(running, look.query_head, reads_seen(look, index), window);
-                p.line(
-                    Line::new(lane.plan.name.as_str(), PlotPoints::from(points))
-                        .color(lane.colour)
-                        .width(1.8)
-                        .style(dashes(index))
-                        .allow_hover(false),
-                );
-            }
-            let seen = (0..look.lanes.len()).map(|l| reads_seen(look, l)).max().unwrap_or(0);
-            p.vline(VLine::new("playhead", seen as f64).color(ink.text).width(1.2).allow_hover(false));
-            p.pointer_coordinate()
-        })
-    });
-    let response = shown.response;
-    let figures_now: Vec<String> = look
+    let each: Vec<Vec<[f64; 2]>> = lanes
+        .iter()
+        .enumerate()
+        .map(|(i, r)| r.as_ref().map(|r| series(r, look.query_head, reads_seen(look, i), window)).unwrap_or_default())
+        .collect();
+    // The axis covers all that is computed, so that it stands still while the playhead moves.
+    let all = lanes.iter().flatten().flat_map(|r| series(r, look.query_head, r.reads(), window));
+    let top = if recall { 1.0 } else { all.map(|p| p[1]).fold(0.1, f64::max) };
+    let y = Axis::real(format!("{what}, each {}", plural(window, "read", "reads")), 0.0, top * 1.05, Scale::Linear);
+    let now: Vec<String> = look
         .lanes
         .iter()
-        .zip(lanes)
         .enumerate()
-        .map(|(i, (lane, r))| {
-            let all = r.as_ref().map(|r| r.over(look.query_head..look.query_head + 1, 0..reads_seen(look, i)));
-            format!("{} {}", lane.plan.name, figures(all))
-        })
+        .map(|(i, lane)| format!("{} {}", lane.plan.name, figures(over(look, lanes, i, 0..reads_seen(look, i)))))
         .collect();
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Recall, {what} over reads. {}", figures_now.join("; "))));
-    if let (true, Some(at)) = (response.hovered(), shown.inner) {
-        let start = (at.x.max(0.0) as usize).min(total.saturating_sub(1)) / window * window;
-        let rows: Vec<(&str, String)> = look
-            .lanes
-            .iter()
-            .zip(lanes)
-            .enumerate()
-            .map(|(i, (lane, r))| {
-                let end = (start + window).min(reads_seen(look, i));
-                let s = r.as_ref().filter(|_| start < end).map(|r| r.over(look.query_head..look.query_head + 1, start..end));
-                (lane.plan.name.as_str(), figures(s))
-            })
-            .collect();
-        facts(&response, &format!("reads {start} to {}", (start + window).min(total) - 1), &rows);
+    let describe = format!("Recall, {what} over reads. {}", now.join("; "));
+    let size = vec2(ui.available_width(), ui.available_height().max(110.0));
+    let (response, chart) = Chart::show(ui, size, Axis::count("read", total), y, &[], &describe);
+    let painter = chart.painter(ui);
+    for (index, (lane, points)) in look.lanes.iter().zip(&each).enumerate() {
+        let points: Vec<_> = points.iter().map(|p| chart.pos(p[0], p[1])).collect();
+        line::draw(&painter, &points, Stroke::new(1.7, lane.colour), Dash::of(index));
     }
+    let seen = (0..look.lanes.len()).map(|l| reads_seen(look, l)).max().unwrap_or(0);
+    chart.playhead(ui, seen as f64);
+    if let Some(token) = look.selection.current() {
+        let first = look.plan.stream.after().partition_point(|&a| a as usize <= token);
+        painter.vline(chart.x_of(first as f64), chart.rect.y_range(), Stroke::new(1.0, ink.select.gamma_multiply(0.55)));
+    }
+    let Some(pointer) = response.hover_pos() else { return };
+    let start = (chart.values_at(pointer).0.max(0.0) as usize).min(total.saturating_sub(1)) / window * window;
+    let rows: Vec<(&str, String)> = look
+        .lanes
+        .iter()
+        .enumerate()
+        .map(|(i, lane)| (lane.plan.name.as_str(), figures(over(look, lanes, i, start..(start + window).min(reads_seen(look, i))))))
+        .collect();
+    facts(&response, &format!("reads {start} to {}", (start + window).min(total) - 1), &rows);
+}
+
+/// The summary of a lane over some reads, for the query head shown; nothing for no reads.
+fn over(look: &Look<'_>, lanes: &[Option<Running>], lane: usize, reads: Range<usize>) -> Option<Summary> {
+    let head = look.query_head;
+    lanes[lane].as_ref().filter(|_| !reads.is_empty()).map(|r| r.over(head..head + 1, reads))
 }
 
 #[cfg(test)]

@@ -127,7 +127,8 @@ fn show(
     chart.playhead(ui, held.chunks as f64);
     if let Some(token) = look.selection.current().filter(|&t| held.index.at(t, held.chunks) != Place::NotYet) {
         let at = chart.pos(held.chunks as f64, token as f64 + 0.5);
-        chart.painter(ui).hline(chart.rect.left()..=at.x, at.y, Stroke::new(1.0, ink.select));
+        let line = Stroke::new(1.0, ink.select.gamma_multiply(0.55));
+        chart.painter(ui).hline(chart.rect.left()..=at.x, at.y, line);
         select_ring(ui, &chart, at);
     }
     hover(look, &response, &chart, held, commands);
@@ -200,7 +201,7 @@ fn outline(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>) 
         painter.rect_stroke(rect, 0.0, Stroke::new(1.2, ink.mark), StrokeKind::Outside);
         let font = FontId::proportional(SMALL);
         let (anchor, at) = if rect.left() - chart.rect.left() > 60.0 {
-            (Align2::RIGHT_CENTER, pos2(rect.left() - 4.0, middle))
+            (Align2::RIGHT_BOTTOM, pos2(rect.left() - 4.0, middle - 1.0))
         } else {
             (Align2::LEFT_BOTTOM, pos2(rect.left() + 3.0, rect.top() - 2.0))
         };

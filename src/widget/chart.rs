@@ -1,9 +1,10 @@
 //! A plot area with axes: paper, grid, ticks, labels with units, and the way from values to points and back.
 //!
-//! For pictures that are textures or have their own marks; lines over time use `egui_plot` through [`super::plot`].
+//! Everything that is drawn against axes goes through it, so that all plots of the window look alike.
 
 use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 
+use super::line::{self, Dash};
 use super::palette::Ink;
 use super::ticks::{Scale, number, ticks};
 
@@ -85,10 +86,8 @@ pub enum Sign {
     Stripes,
     /// A square with dots.
     Dotted,
-    /// A line.
-    Line,
-    /// A dashed line.
-    Dashes,
+    /// A line with these dashes.
+    Line(Dash),
     /// A triangle that points up.
     Up,
     /// An open triangle that points down.
@@ -212,14 +211,14 @@ impl Chart {
 
 fn draw_legend(painter: &Painter, ink: &Ink, font: &FontId, area: Rect, entries: &[Entry]) {
     let texts: Vec<_> = entries.iter().map(|e| painter.layout_no_wrap(e.text.clone(), font.clone(), ink.quiet)).collect();
-    let mut left = area.right() - texts.iter().map(|g| g.size().x + 24.0).sum::<f32>();
+    let mut left = area.right() + 8.0 - texts.iter().map(|g| g.size().x + 28.0).sum::<f32>();
     for (entry, text) in entries.iter().zip(texts) {
-        let width = text.size().x + 24.0;
+        let width = text.size().x + 28.0;
         // A legend that does not fit loses its first entries, never its letters to the axis' name.
         if left >= area.left() {
-            let middle = pos2(left + 7.0, area.top() + text.size().y / 2.0);
+            let middle = pos2(left + 9.0, area.top() + text.size().y / 2.0);
             sign(painter, middle, entry.sign, entry.colour, ink);
-            painter.galley(pos2(left + 15.0, area.top()), text, ink.quiet);
+            painter.galley(pos2(left + 20.0, area.top()), text, ink.quiet);
         }
         left += width;
     }
@@ -247,12 +246,7 @@ pub fn sign(painter: &Painter, at: Pos2, sign: Sign, colour: Color32, ink: &Ink)
                 painter.circle_filled(at + vec2(dx, dy), 0.8, ink.quiet);
             }
         }
-        Sign::Line => drop(painter.hline(at.x - 6.0..=at.x + 6.0, at.y, Stroke::new(2.0, colour))),
-        Sign::Dashes => {
-            for x in [-6.0, -1.0, 4.0] {
-                painter.hline(at.x + x..=at.x + x + 3.0, at.y, Stroke::new(1.5, colour));
-            }
-        }
+        Sign::Line(dash) => line::draw(painter, &[at - vec2(8.0, 0.0), at + vec2(8.0, 0.0)], Stroke::new(1.8, colour), dash),
         Sign::Up => drop(painter.add(triangle(at, 4.0, true, colour, Stroke::NONE))),
         Sign::Down => drop(painter.add(triangle(at, 4.0, false, Color32::TRANSPARENT, Stroke::new(1.2, colour)))),
     }

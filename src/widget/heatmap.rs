@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use eframe::egui::{Color32, ColorImage};
 
-use super::palette::Map;
+use super::palette::{Map, blend};
 
 /// What a pixel shows that stands for several cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,8 +97,9 @@ pub struct Colours {
     pub max: f32,
     /// True: ratios count, not differences (a number at or below zero is at the map's start).
     pub log: bool,
-    /// True: the map is read from its end, so that on light paper more is darker, as ink is.
-    pub flip: bool,
+    /// Light paper, where there is some: the map is read from its end, so that more is darker, as ink is, and its start fades
+    /// into the paper.
+    pub paper: Option<Color32>,
 }
 
 impl Colours {
@@ -117,7 +118,10 @@ impl Colours {
         };
         // A grid of equal numbers has no range: all of it is at the map's end.
         let t = if t.is_nan() { 1.0 } else { t.clamp(0.0, 1.0) };
-        self.map.colour(if self.flip { 1.0 - t } else { t })
+        match self.paper {
+            Some(paper) => blend(paper, self.map.colour(1.0 - t), 0.4 + 0.6 * t as f32),
+            None => self.map.colour(t),
+        }
     }
 }
 
@@ -158,7 +162,7 @@ mod tests {
     fn one_nan_among_a_million_is_loud() {
         let mut g = grid(1000, 1000, |_, _| 0.5);
         g.cells[123_456] = Some(f32::NAN);
-        let colours = Colours { map: Map::Cividis, min: 0.0, max: 1.0, log: false, flip: false };
+        let colours = Colours { map: Map::Cividis, min: 0.0, max: 1.0, log: false, paper: None };
         for rule in [Rule::Max, Rule::Mean, Rule::Min] {
             let image = draw(&g, 50, 40, rule, colours);
             assert_eq!(image.pixels.iter().filter(|c| **c == NAN).count(), 1, "{rule:?}");
@@ -168,13 +172,13 @@ mod tests {
     #[test]
     fn row_zero_is_at_the_bottom() {
         let g = grid(2, 1, |r, _| r as f32);
-        let image = draw(&g, 1, 2, Rule::Max, Colours { map: Map::Cividis, min: 0.0, max: 1.0, log: false, flip: false });
+        let image = draw(&g, 1, 2, Rule::Max, Colours { map: Map::Cividis, min: 0.0, max: 1.0, log: false, paper: None });
         assert_eq!(image.pixels, [Map::Cividis.colour(1.0), Map::Cividis.colour(0.0)]);
     }
 
     #[test]
     fn a_log_range_is_half_way_at_the_geometric_mean() {
-        let colours = Colours { map: Map::Viridis, min: 1.0, max: 100.0, log: true, flip: false };
+        let colours = Colours { map: Map::Viridis, min: 1.0, max: 100.0, log: true, paper: None };
         assert_eq!(colours.of(Some(10.0)), Map::Viridis.colour(0.5));
         assert_eq!(colours.of(Some(0.0)), Map::Viridis.colour(0.0));
         assert_eq!(colours.of(None), Color32::TRANSPARENT);

@@ -3,7 +3,7 @@
 pub mod cached;
 pub mod chart;
 pub mod heatmap;
+pub mod line;
 pub mod palette;
-pub mod plot;
 pub mod raster;
 pub mod ticks;

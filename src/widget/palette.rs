@@ -134,7 +134,7 @@ impl Ink {
                 select: rgb(255, 255, 255),
                 plain: rgb(126, 138, 158),
                 window: rgb(84, 153, 245),
-                cache: rgb(245, 173, 66),
+                cache: rgb(250, 210, 72),
                 state: rgb(66, 74, 90),
                 limit: rgb(216, 140, 242),
             }
@@ -150,7 +150,7 @@ impl Ink {
                 select: rgb(0, 0, 0),
                 plain: rgb(132, 142, 160),
                 window: rgb(40, 106, 210),
-                cache: rgb(226, 140, 16),
+                cache: rgb(236, 184, 0),
                 state: rgb(214, 218, 227),
                 limit: rgb(142, 40, 160),
             }

@@ -19,6 +19,7 @@ use crate::trace::Channel;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
 use crate::widget::heatmap::{Colours, Grid, Rule, draw};
+use crate::widget::line::Dash;
 use crate::widget::palette::{Ink, Map, blend};
 use crate::widget::raster::{self, Mark, Point, nearest};
 use crate::widget::ticks::number;
@@ -179,7 +180,7 @@ fn through_time(
     commands: &mut Vec<Command>,
 ) {
     let ink = Ink::of(ui);
-    let mut legend = vec![Entry::new(Sign::Line, ink.limit, "threshold")];
+    let mut legend = vec![Entry::new(Sign::Line(Dash::Solid), ink.limit, "threshold")];
     if let Some((name, _)) = marked(&look.plan.stream) {
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
@@ -189,11 +190,12 @@ fn through_time(
     let canvas = canvas(ui, chart.rect);
     let scale = ui.pixels_per_point();
     let pictures = cached.get(Key::new(look, lane, held.head, canvas), || {
-        let colours = Colours { map: Map::Cividis, min: 1.0, max: held.binned.most.max(2.0), log: true, flip: !ink.dark };
+        let colours =
+            Colours { map: Map::Cividis, min: 1.0, max: held.binned.most.max(2.0), log: true, paper: (!ink.dark).then_some(ink.paper) };
         let heat = draw(&held.binned.grid, canvas.0[0], canvas.0[1], Rule::Max, colours);
         let points = marked_points(look, held, &chart, canvas.0);
         let inks = raster::Inks { plain: ink.plain, ring: ink.paper, diamond: ink.mark };
-        let marks = raster::draw(canvas.0[0], canvas.0[1], scale * 0.6, &points, inks);
+        let marks = raster::draw(canvas.0[0], canvas.0[1], scale * 0.8, &points, inks);
         [texture(ui, "scores", heat), texture(ui, "marked scores", marks)]
     });
     for picture in pictures {
@@ -217,7 +219,7 @@ fn marked_points(look: &Look<'_>, held: &Held<'_>, chart: &Chart, [width, height
                 let score = held.scores.values(held.head).get(at).unwrap_or(f64::NAN);
                 let x = (chart.x.share(step as f64 + 0.5) * width as f64) as f32;
                 let y = ((1.0 - chart.y.share(score).clamp(0.0, 1.0)) * height as f64) as f32;
-                points.push(Point { x, y, mark: Mark::RingedDiamond });
+                points.push(Point { x, y, mark: Mark::Diamond });
             }
         }
     }
