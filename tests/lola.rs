@@ -1,8 +1,11 @@
 //! `LoLA`: the golden files, the identities of LAYERS.md, and one implementation against the other.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mnemoscope::gpu::{GpuStream, testing::gpu_or_skip};
 use mnemoscope::layer::{self, Arrays, Layer, LayerKind, Precision, Record, Setup};
 use mnemoscope::param::{ParamValue, Params, Resolved};
 use mnemoscope::stream::{Labels, Stream, StreamParts, Targets};
@@ -165,6 +168,12 @@ mod golden {
     #[test]
     fn in_double_precision() {
         check("cpu f64", 1e-9, 0.0, |s| kind().cpu(s, Precision::Double).unwrap());
+    }
+
+    #[test]
+    fn on_the_gpu() {
+        let Some(gpu) = gpu_or_skip() else { return };
+        check("gpu", 1e-4, CHOICE_MARGIN, |s| kind().gpu(s, &GpuStream::new(&gpu, &s.stream).unwrap()).unwrap());
     }
 
     #[test]

@@ -207,7 +207,9 @@ impl<R: Real> Head<R> {
             share[2] = linear * of_state[r];
             let whole = share[0] + share[1] + share[2] + epsilon * scales[r];
             row.zip_mut_with(&from_state.row(r), |o, &x| *o = (*o + linear * x) / whole);
-            share.iter_mut().for_each(|x| *x = *x / whole);
+            for x in share {
+                *x = *x / whole;
+            }
         }
         (outputs.into_iter().collect(), shares)
     }

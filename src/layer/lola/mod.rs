@@ -1,6 +1,6 @@
 //! `LoLA`: a sliding window, a sparse cache of the pairs that are hard to recall, and a linear state for the rest.
 //!
-//! McDermott, Heath, Parhi, arXiv 2505.23666; LAYERS.md, "LoLA". With `cache` = 0 it is `LoLCATs` (arXiv 2410.10254).
+//! `McDermott`, Heath, Parhi, arXiv 2505.23666; LAYERS.md, "LoLA". With `cache` = 0 it is `LoLCATs` (arXiv 2410.10254).
 //!
 //! **Read.** Over `raw` (the writes not yet folded or cached, i < after) and the cached pairs, with phi a
 //! [feature map](super::feature) and w = `linear_weight`:
@@ -22,12 +22,13 @@
 
 pub mod config;
 pub mod cpu;
+pub mod gpu;
 pub mod residency;
 pub mod trace;
 
 use std::sync::Arc;
 
-use crate::gpu::{GpuError, GpuStream};
+use crate::gpu::GpuStream;
 use crate::layer::feature::{self, FEATURES, FMAP, SEED, SHARPNESS};
 use crate::layer::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
@@ -137,7 +138,7 @@ impl LayerKind for LolaKind {
         })
     }
 
-    fn gpu(&self, _setup: &Setup, _stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
-        Err(GpuError::Kernel { kernel: NAME.to_owned(), reason: "it has no kernels yet".to_owned() }.into())
+    fn gpu(&self, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
+        Ok(Box::new(gpu::Lola::new(setup, stream)?))
     }
 }

@@ -1,0 +1,317 @@
+//! `LoLA`'s kernels and buffers: sizes, constants, and the parameters of a step, which WGSL gets from the Rust struct itself.
+
+use std::sync::Arc;
+
+use ndarray::{Array2, Array3};
+
+use crate::gpu::{Bound, Constant, Gpu, GpuError, GpuStream, INDEX, KernelSpec, NUMBERS};
+use crate::layer::feature::{self, Map};
+use crate::layer::lola::NAME;
+use crate::layer::lola::config::{Config, Score};
+use crate::layer::real::EPSILON;
+use crate::layer::{LayerError, Setup};
+
+/// Threads of the kernels that work on four rows at a time.
+const GROUP: usize = 64;
+/// Threads of the one workgroup a head that splits the candidates.
+const WIDE: usize = 256;
+/// Rows of four that one workgroup takes.
+pub(super) const TILE: usize = 4;
+/// Side of the tile of H that one workgroup of `fold` owns.
+const SIDE: usize = 16;
+/// Numbers in a step's record before its lists: the scores at the cut, and how many stayed.
+pub(super) const RECORD_LISTS: usize = 3;
+
+/// A `#[repr(C)]` struct of parameters and the WGSL that declares its twin.
+macro_rules! parameters {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ident,)* }) => {
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+        pub(super) struct $name { $($(#[$field_doc])* pub $field: $type,)* }
+
+        impl $name {
+            /// The same struct in WGSL, and the variable `step` that holds it.
+            const WGSL: &str = concat!("struct Step {\n", $("    ", stringify!($field), ": ", stringify!($type), ",\n",)* "}\nvar<immediate> step: Step;\n");
+        }
+    };
+}
+
+parameters! {
+    /// The parameters of every dispatch of one step.
+    StepParameters {
+        /// T.
+        writes: u32,
+        /// R.
+        reads: u32,
+        /// The oldest raw write.
+        raw_start: u32,
+        /// Pairs in the cache before the update.
+        cached: u32,
+        /// Candidates.
+        candidates: u32,
+        /// Of these, kept.
+        kept: u32,
+        /// Of these, folded.
+        folded: u32,
+        /// The size of the cache.
+        cache: u32,
+        /// Room for candidates, a head.
+        candidate_stride: u32,
+        /// Room for folded pairs, a head.
+        fold_stride: u32,
+        /// The chunk's first read.
+        first_read: u32,
+        /// The chunk's reads.
+        read_count: u32,
+        /// The first read's place in the block.
+        read_at: u32,
+        /// Reads of the block.
+        block_reads: u32,
+        /// Tiles of reads that earlier dispatches of this chunk took.
+        tile_at: u32,
+        /// Where this step's record begins.
+        record_at: u32,
+        /// The length of one head's record.
+        record_stride: u32,
+        /// Room for admitted, and for displaced ids.
+        events: u32,
+        /// The first candidate whose score is recorded.
+        recorded_from: u32,
+        /// 0 while nothing was folded.
+        has_state: u32,
+        /// The logit scale.
+        beta: f32,
+        /// sqrt(beta), the factor of taylor2's first order and of FAVOR+'s logits.
+        first_order: f32,
+        /// beta / sqrt(2), the factor of taylor2's second order.
+        second_order: f32,
+        /// W of Hedgehog without weights.
+        sharpness: f32,
+        /// w, the factor on the state's part.
+        linear_weight: f32,
+        /// sqrt(m) of FAVOR+.
+        feature_scale: f32,
+    }
+}
+
+/// The sizes that everything on the device follows from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub dk: usize,
+    pub dv: usize,
+    /// D.
+    pub features: usize,
+    pub map: Map,
+    pub heads: usize,
+    pub query_heads: usize,
+    /// Room for candidates, a head.
+    pub candidates: usize,
+    /// Room for folded pairs, a head.
+    pub folded: usize,
+}
+
+/// The feature map's numbers: W [heads, dk, E] or FAVOR+'s directions transposed [1, dk, m]; one number where it has none.
+struct Weights {
+    keys: wgpu::Buffer,
+    queries: wgpu::Buffer,
+    key_heads: usize,
+    query_heads: usize,
+    columns: usize,
+    weighted: bool,
+}
+
+/// What stays on the device.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    /// For each head H [D, dv], then s [D].
+    pub state: wgpu::Buffer,
+    /// Ids in the cache [heads, cache].
+    pub cached: wgpu::Buffer,
+    /// Outputs and shares of a block.
+    pub answers: wgpu::Buffer,
+    /// What a block's updates record.
+    pub record: wgpu::Buffer,
+}
+
+/// The kernels, bound to their buffers.
+#[derive(Debug)]
+pub(super) struct Kernels {
+    pub read: Bound,
+    pub score: Bound,
+    pub rank: Bound,
+    pub compact: Bound,
+    pub features: Bound,
+    pub fold: Bound,
+}
+
+impl Shape {
+    pub(super) fn new(config: &Config, setup: &Setup) -> Result<Self, LayerError> {
+        let stream = &setup.stream;
+        let steps = || (0..config.steps()).map(|s| config.step(s));
+        Ok(Self {
+            dk: stream.key_dim(),
+            dv: stream.value_dim(),
+            features: feature::feature_dim(NAME, setup)?,
+            map: Map::of(setup),
+            heads: stream.kv_heads(),
+            query_heads: stream.query_heads(),
+            candidates: steps().map(|s| s.candidates).max().unwrap_or(0),
+            folded: steps().map(|s| s.folded).max().unwrap_or(0),
+        })
+    }
+
+    /// Numbers of state a head: H and s.
+    pub(super) fn state_numbers(&self) -> usize {
+        self.features * (self.dv + 1)
+    }
+
+    /// Workgroups of `fold` over H.
+    pub(super) fn fold_groups(&self) -> [u32; 3] {
+        [self.dv.div_ceil(SIDE) as u32, self.features.div_ceil(SIDE) as u32, self.heads as u32]
+    }
+
+    /// Workgroups of `rank`.
+    pub(super) fn rank_groups(&self, candidates: usize) -> [u32; 3] {
+        [candidates.div_ceil(GROUP) as u32, self.heads as u32, 1]
+    }
+
+    /// Workgroups of a kernel that takes [`TILE`] rows of every head.
+    pub(super) fn row_groups(&self, rows: usize) -> [u32; 3] {
+        [rows.div_ceil(TILE) as u32, self.heads as u32, 1]
+    }
+
+    fn constants(&self, config: &Config, weights: &Weights, weight_heads: usize) -> Vec<(&'static str, Constant)> {
+        let columns = self.dv.next_power_of_two().min(GROUP);
+        vec![
+            ("GROUP", GROUP.into()),
+            ("WIDE", WIDE.into()),
+            ("DK", self.dk.into()),
+            ("DV", self.dv.into()),
+            ("D", self.features.into()),
+            ("E", weights.columns.into()),
+            ("LOGITS", if self.map == Map::Hedgehog { weights.columns } else { 1 }.into()),
+            ("MAP", (self.map as usize).into()),
+            ("WEIGHTED", Constant::Bool(weights.weighted)),
+            ("WEIGHT_HEADS", weight_heads.into()),
+            ("HEADS", self.heads.into()),
+            ("QUERY_HEADS", self.query_heads.into()),
+            ("PARTS", (GROUP / columns).into()),
+            ("SLOTS", self.dv.div_ceil(columns).into()),
+            ("FIFO", Constant::Bool(config.score == Score::Fifo)),
+            ("EPSILON", Constant::F32(EPSILON as f32)),
+            ("RECORD_KEPT", 0.into()),
+            ("RECORD_FOLDED", 1.into()),
+            ("RECORD_STAYED", 2.into()),
+            ("RECORD_LISTS", RECORD_LISTS.into()),
+        ]
+    }
+}
+
+impl Weights {
+    fn upload(gpu: &Gpu, setup: &Setup, shape: &Shape) -> Result<Self, LayerError> {
+        let whole = |a: &Array3<f32>| a.iter().copied().collect::<Vec<_>>();
+        let none = |columns| -> Result<Self, LayerError> {
+            let empty = gpu.zeroed("no weights", 1)?;
+            Ok(Self { keys: empty.clone(), queries: empty, key_heads: 1, query_heads: 1, columns, weighted: false })
+        };
+        match shape.map {
+            Map::Hedgehog => match feature::weights(NAME, setup)? {
+                Some([q, k]) => Ok(Self {
+                    keys: gpu.upload("weights_k", &whole(&k))?,
+                    queries: gpu.upload("weights_q", &whole(&q))?,
+                    key_heads: k.dim().0,
+                    query_heads: q.dim().0,
+                    columns: k.dim().2,
+                    weighted: true,
+                }),
+                None => none(shape.dk),
+            },
+            Map::Favor => {
+                let projection: Array2<f32> = feature::projection(NAME, setup)?;
+                // Neighbouring threads make neighbouring features: the directions side by side.
+                let directions = gpu.upload("projection", &projection.t().iter().copied().collect::<Vec<_>>())?;
+                let columns = projection.nrows();
+                Ok(Self { keys: directions.clone(), queries: directions, key_heads: 1, query_heads: 1, columns, weighted: true })
+            }
+            _ => none(1),
+        }
+    }
+}
+
+/// Makes the buffers and compiles the kernels. `answers` and `record` are the numbers that a block may need.
+pub(super) fn build(
+    stream: &Arc<GpuStream>,
+    setup: &Setup,
+    config: &Config,
+    shape: &Shape,
+    answers: usize,
+    record: usize,
+) -> Result<(Buffers, Kernels), LayerError> {
+    let gpu = &stream.gpu;
+    let weights = Weights::upload(gpu, setup, shape)?;
+    check_workgroup(gpu, shape, &weights)?;
+    let buffers = Buffers {
+        state: gpu.zeroed("LoLA's linear state", shape.heads * shape.state_numbers())?,
+        cached: gpu.zeroed("LoLA's cache", shape.heads * config.cache)?,
+        answers: gpu.zeroed("the outputs of a block of LoLA", answers)?,
+        record: gpu.zeroed("the trace of a block of LoLA", record)?,
+    };
+    let scores = gpu.zeroed("LoLA's scores", shape.heads * shape.candidates)?;
+    let ranks = gpu.zeroed("LoLA's ranks", shape.heads * shape.candidates)?;
+    let folded = gpu.zeroed("LoLA's folded ids", shape.heads * shape.folded)?;
+    let held = if shape.map == Map::Taylor2 { 0 } else { shape.features };
+    let features = gpu.zeroed("the features of LoLA's folded keys", shape.heads * shape.folded * held)?;
+    let kernel = |name: &str, weight_heads: usize, source: &[&str], buffers: &[&wgpu::Buffer]| {
+        let parts: Vec<&str> = [INDEX, NUMBERS, StepParameters::WGSL].iter().chain(source).copied().collect();
+        let spec = KernelSpec { name, source: &parts, constants: &shape.constants(config, &weights, weight_heads) };
+        gpu.kernel(&spec)?.bind(gpu, buffers)
+    };
+    let (q, k) = (weights.query_heads, weights.key_heads);
+    let b = &buffers;
+    let kernels = Kernels {
+        read: kernel(
+            "lola/read",
+            q,
+            &[REDUCE, PHI, RECALL, READ],
+            &[&stream.keys, &stream.values, &stream.queries, &stream.after, &b.cached, &b.state, &weights.queries, &b.answers],
+        )?,
+        score: kernel(
+            "lola/score",
+            k,
+            &[REDUCE, PHI, RECALL, SCORE],
+            &[&stream.keys, &stream.values, &b.cached, &b.state, &weights.keys, &scores, &b.record],
+        )?,
+        rank: kernel("lola/rank", k, &[RANK], &[&scores, &ranks, &b.record])?,
+        compact: kernel("lola/compact", k, &[COMPACT], &[&ranks, &b.cached, &folded, &b.record])?,
+        features: kernel("lola/features", k, &[REDUCE, PHI, FEATURES], &[&stream.keys, &folded, &weights.keys, &features])?,
+        fold: kernel("lola/fold", k, &[FOLD], &[&stream.keys, &stream.values, &folded, &features, &b.state])?,
+    };
+    Ok((buffers, kernels))
+}
+
+/// The largest kernel holds four rows, Hedgehog's logits, and two arrays of one entry a thread, four numbers each.
+fn check_workgroup(gpu: &Gpu, shape: &Shape, weights: &Weights) -> Result<(), GpuError> {
+    let logits = if shape.map == Map::Hedgehog { weights.columns } else { 1 };
+    let needed = (shape.dk + logits + 2 * GROUP) * 16 + GROUP * 4;
+    if needed <= gpu.workgroup_bytes() {
+        return Ok(());
+    }
+    Err(GpuError::Limit {
+        what: format!("LoLA with dk = {} and {logits} columns of Hedgehog weights", shape.dk),
+        needed: needed as u64,
+        limit: gpu.workgroup_bytes() as u64,
+        unit: "bytes of workgroup storage",
+        adapter: gpu.adapter().title(),
+    })
+}
+
+const REDUCE: &str = include_str!("../../../../shaders/lola/reduce.wgsl");
+const PHI: &str = include_str!("../../../../shaders/lola/phi.wgsl");
+const RECALL: &str = include_str!("../../../../shaders/lola/recall.wgsl");
+const READ: &str = include_str!("../../../../shaders/lola/read.wgsl");
+const SCORE: &str = include_str!("../../../../shaders/lola/score.wgsl");
+const RANK: &str = include_str!("../../../../shaders/lola/rank.wgsl");
+const COMPACT: &str = include_str!("../../../../shaders/lola/compact.wgsl");
+const FEATURES: &str = include_str!("../../../../shaders/lola/features.wgsl");
+const FOLD: &str = include_str!("../../../../shaders/lola/fold.wgsl");

@@ -1,0 +1,312 @@
+//! `LoLA` on the GPU: sizes are arithmetic on the host, membership is data on the device.
+//!
+//! A step is up to six dispatches: the chunk's reads; the candidates' scores; their ranks, by counting who is better; the
+//! split into kept and folded; the folded keys' features; the fold. Many steps go into one submission, and all they record
+//! comes back in one readback. No float atomics, and every sum has one order: two runs are the same bits.
+
+mod kernels;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::config::{Config, Recorded, Step};
+use super::trace::{HeadTrace, cached_ids, channel};
+use crate::gpu::{Batch, GpuStream};
+use crate::layer::feature::Map;
+use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
+use crate::trace::{TraceBlock, Values};
+use kernels::{Buffers, Kernels, RECORD_LISTS, Shape, StepParameters, TILE};
+
+/// Steps in one submission, at most.
+const BLOCK_STEPS: usize = 128;
+/// Numbers that one readback of outputs, and one of records, is kept below where a single step allows it (16 MiB each).
+const BLOCK_NUMBERS: usize = 1 << 22;
+
+/// A running layer.
+#[derive(Debug)]
+pub struct Lola {
+    config: Config,
+    shape: Shape,
+    stream: Arc<GpuStream>,
+    buffers: Buffers,
+    kernels: Kernels,
+    /// What all steps have in common.
+    common: StepParameters,
+    room: Room,
+    position: usize,
+    /// The cached ids of each head, as far as they are known here.
+    mirror: Option<Vec<Vec<i32>>>,
+}
+
+/// What one submission may write.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    reads: usize,
+    record: usize,
+}
+
+impl Lola {
+    /// A layer at the start of its stream.
+    ///
+    /// # Errors
+    /// If the feature map's arrays do not fit, or the adapter's limits do not allow the buffers.
+    pub fn new(setup: &Setup, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
+        let config = Config::new(setup);
+        let shape = Shape::new(&config, setup)?;
+        let answer = shape.query_heads * (shape.dv + 3);
+        let reads_of = |s: &Step| setup.stream.reads_within(s.writes.clone()).len();
+        let all = || (0..config.steps()).map(|s| config.step(s));
+        let room = Room {
+            reads: (BLOCK_NUMBERS / answer).min(setup.stream.reads()).max(all().map(|s| reads_of(&s)).max().unwrap_or(0)),
+            record: BLOCK_NUMBERS
+                .min(all().map(|s| record_numbers(&config, &s)).sum())
+                .max(all().map(|s| record_numbers(&config, &s)).max().unwrap_or(0)),
+        };
+        let (buffers, kernels) = kernels::build(stream, setup, &config, &shape, room.reads * answer, room.record)?;
+        let beta = config.beta;
+        let common = StepParameters {
+            writes: config.writes as u32,
+            reads: setup.stream.reads() as u32,
+            cache: config.cache as u32,
+            candidate_stride: shape.candidates as u32,
+            fold_stride: shape.folded as u32,
+            events: events(&config) as u32,
+            beta: beta as f32,
+            first_order: beta.sqrt() as f32,
+            second_order: (beta / std::f64::consts::SQRT_2) as f32,
+            sharpness: setup.params.float("sharpness") as f32,
+            linear_weight: config.linear_weight as f32,
+            feature_scale: (shape.features as f64).sqrt() as f32,
+            ..StepParameters::default()
+        };
+        let mirror = Some(vec![Vec::new(); shape.heads]);
+        Ok(Self { config, shape, stream: Arc::clone(stream), buffers, kernels, common, room, position: 0, mirror })
+    }
+
+    /// The steps from `from` on, no further than `end`, that one submission has room for.
+    fn block(&self, from: usize, end: usize) -> Range<usize> {
+        let (mut reads, mut record, mut to) = (0, 0, from);
+        while to < end && to - from < BLOCK_STEPS {
+            let step = self.config.step(to);
+            reads += self.stream.stream.reads_within(step.writes.clone()).len();
+            record += record_numbers(&self.config, &step);
+            if to > from && (reads > self.room.reads || record > self.room.record) {
+                break;
+            }
+            to += 1;
+        }
+        from..to
+    }
+
+    /// Adds one step's dispatches. `parameters` says where its reads and its record go.
+    fn encode(&self, batch: &mut Batch, step: &Step, parameters: StepParameters, record: Record) {
+        let (k, shape) = (&self.kernels, &self.shape);
+        if record == Record::All {
+            let tiles = (parameters.read_count as usize).div_ceil(TILE);
+            let most = self.stream.gpu.limits().max_compute_workgroups_per_dimension as usize;
+            for at in (0..tiles).step_by(most) {
+                let groups = [(tiles - at).min(most) as u32, shape.query_heads as u32, 1];
+                batch.dispatch(&k.read, &StepParameters { tile_at: at as u32, ..parameters }, groups);
+            }
+        }
+        if step.candidates > 0 {
+            batch.dispatch(&k.score, &parameters, shape.row_groups(step.candidates));
+            if step.kept == self.config.cache && step.kept > 0 {
+                batch.dispatch(&k.rank, &parameters, shape.rank_groups(step.candidates));
+            }
+            batch.dispatch(&k.compact, &parameters, [shape.heads as u32, 1, 1]);
+        }
+        if step.folded > 0 {
+            if shape.map != Map::Taylor2 {
+                batch.dispatch(&k.features, &parameters, shape.row_groups(step.folded));
+            }
+            batch.dispatch(&k.fold, &parameters, shape.fold_groups());
+        }
+    }
+
+    fn parameters(&self, index: usize, step: &Step) -> StepParameters {
+        StepParameters {
+            raw_start: step.raw.start as u32,
+            cached: step.cached as u32,
+            candidates: step.candidates as u32,
+            kept: step.kept as u32,
+            folded: step.folded as u32,
+            record_stride: (record_numbers(&self.config, step) / self.shape.heads) as u32,
+            recorded_from: recorded_from(&self.config, step) as u32,
+            // Nothing is folded before the cache is full.
+            has_state: u32::from(self.config.outside_window(index) > self.config.cache),
+            ..self.common
+        }
+    }
+
+    /// Runs the steps of one submission.
+    fn run(&mut self, steps: Range<usize>, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
+        let stream = Arc::clone(&self.stream.stream);
+        let first = self.config.step(steps.start).writes.start;
+        let reads = stream.reads_within(first..self.config.step(steps.end - 1).writes.end);
+        if record == Record::All && self.config.recorded() == Recorded::All && self.mirror.is_none() {
+            self.mirror = Some(self.read_cached()?);
+        }
+        let mut batch = self.stream.gpu.batch();
+        let mut at = 0;
+        for index in steps.clone() {
+            let step = self.config.step(index);
+            let own = stream.reads_within(step.writes.clone());
+            let parameters = StepParameters {
+                first_read: own.start as u32,
+                read_count: own.len() as u32,
+                read_at: (own.start - reads.start) as u32,
+                block_reads: reads.len() as u32,
+                record_at: at as u32,
+                ..self.parameters(index, &step)
+            };
+            self.encode(&mut batch, &step, parameters, record);
+            if record == Record::All {
+                at += record_numbers(&self.config, &step);
+            }
+        }
+        self.position = steps.end;
+        if record == Record::StateOnly {
+            self.mirror = None;
+            batch.submit()?;
+            return Ok(());
+        }
+        let outputs = self.shape.query_heads * reads.len() * self.shape.dv;
+        let shares = outputs + self.shape.query_heads * reads.len() * 3;
+        let (outputs, shares) = (batch.read(&self.buffers.answers, 0..outputs), batch.read(&self.buffers.answers, outputs..shares));
+        let numbers = batch.read(&self.buffers.record, 0..at);
+        let back = batch.submit()?.wait()?;
+        out.push(channel::OUTPUTS, reads.clone(), Values::F32(back.f32(&outputs)));
+        out.push(channel::SHARES, reads, Values::F32(back.f32(&shares)));
+        let traces = self.unpack(steps.clone(), &back.u32(&numbers));
+        HeadTrace::write(&traces, steps, out);
+        Ok(())
+    }
+
+    /// Turns what a block recorded into each head's trace.
+    fn unpack(&mut self, steps: Range<usize>, record: &[u32]) -> Vec<HeadTrace<f32>> {
+        let mut traces = vec![HeadTrace::default(); self.shape.heads];
+        let mut at = 0;
+        for index in steps {
+            let step = self.config.step(index);
+            let length = record_numbers(&self.config, &step) / self.shape.heads;
+            for (head, trace) in traces.iter_mut().enumerate() {
+                let cached = self.mirror.as_mut().map(|m| &mut m[head]);
+                unpack_step(&self.config, &step, &record[at..at + length], cached, trace);
+                at += length;
+            }
+        }
+        if self.config.recorded() == Recorded::Leaving {
+            self.mirror = None;
+        }
+        traces
+    }
+
+    fn read_cached(&self) -> Result<Vec<Vec<i32>>, LayerError> {
+        let (n, cache) = (self.config.cached(self.position), self.config.cache);
+        let mut batch = self.stream.gpu.batch();
+        let ids: Vec<_> = (0..self.shape.heads).map(|h| batch.read(&self.buffers.cached, h * cache..h * cache + n)).collect();
+        let back = batch.submit()?.wait()?;
+        Ok(ids.iter().map(|id| back.i32(id)).collect())
+    }
+}
+
+/// Room for the ids that enter the cache in one step, and for those that leave it.
+fn events(config: &Config) -> usize {
+    config.chunk.min(config.cache)
+}
+
+/// The first candidate whose score is recorded.
+fn recorded_from(config: &Config, step: &Step) -> usize {
+    if config.recorded() == Recorded::All { 0 } else { step.cached }
+}
+
+/// Numbers that one step records, over all heads.
+fn record_numbers(config: &Config, step: &Step) -> usize {
+    config.kv_heads * (RECORD_LISTS + 2 * events(config) + step.candidates - recorded_from(config, step))
+}
+
+/// Turns one head's record of one step into its trace, and moves its cached ids on.
+fn unpack_step(config: &Config, step: &Step, record: &[u32], cached: Option<&mut Vec<i32>>, trace: &mut HeadTrace<f32>) {
+    let room = events(config);
+    let full = config.cache > 0 && step.kept == config.cache;
+    let score = |at: usize| f32::from_bits(record[at]);
+    let stayed = if step.candidates > 0 { record[2] as usize } else { step.cached };
+    let list = |from: usize, n: usize| record[from..from + n].iter().map(|&id| id as i32).collect::<Vec<_>>();
+    let admitted = list(RECORD_LISTS, step.kept - stayed);
+    let displaced = list(RECORD_LISTS + room, step.cached - stayed);
+    let scores = &record[RECORD_LISTS + 2 * room..];
+    trace.scores.extend(scores.iter().map(|&bits| f32::from_bits(bits)));
+    trace.candidate_lengths.push(scores.len() as u32);
+    trace.threshold.push(if full { score(0) } else { f32::NAN });
+    trace.select_margin.push(if full && step.folded > 0 { score(0) - score(1) } else { f32::INFINITY });
+    trace.cached_count.push(step.kept as i32);
+    if let Some(cached) = cached {
+        if config.recorded() == Recorded::All {
+            trace.candidates.extend_from_slice(cached);
+        }
+        // Both lists are in order.
+        let mut gone = displaced.iter().peekable();
+        cached.retain(|id| gone.next_if_eq(&id).is_none());
+        cached.extend(&admitted);
+    }
+    trace.candidates.extend(step.leaving.clone().map(|id| id as i32));
+    trace.admitted_lengths.push(admitted.len() as u32);
+    trace.admitted.extend(admitted);
+    trace.displaced_lengths.push(displaced.len() as u32);
+    trace.displaced.extend(displaced);
+}
+
+impl Layer for Lola {
+    fn position(&self) -> usize {
+        self.position
+    }
+
+    fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
+        let end = (self.position + chunks).min(self.config.steps());
+        while self.position < end {
+            self.run(self.block(self.position, end), record, out)?;
+        }
+        Ok(())
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, LayerError> {
+        let Shape { heads, features, dv, .. } = self.shape;
+        let length = self.shape.state_numbers();
+        let mut batch = self.stream.gpu.batch();
+        let all = batch.read(&self.buffers.state, 0..heads * length);
+        let numbers = batch.submit()?.wait()?.f32(&all);
+        let part = |range: Range<usize>| (0..heads).flat_map(|h| &numbers[h * length..][range.clone()]).copied().collect::<Vec<f32>>();
+        let cached = match &self.mirror {
+            Some(ids) => ids.clone(),
+            None => self.read_cached()?,
+        };
+        let n = self.config.cached(self.position);
+        let arrays = vec![
+            StateArray { name: "state", shape: vec![heads, features, dv], values: Values::F32(part(0..features * dv)) },
+            StateArray { name: "normaliser", shape: vec![heads, features], values: Values::F32(part(features * dv..length)) },
+            StateArray { name: "cached", shape: vec![heads, n], values: Values::I32(cached.concat()) },
+        ];
+        Ok(Snapshot { position: self.position, arrays })
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), LayerError> {
+        let Shape { heads, features, dv, .. } = self.shape;
+        let numbers = |name: &str, length: usize| {
+            let found = snapshot.array(name).and_then(|a| a.values.as_f32()).filter(|v| v.len() == heads * length);
+            found.ok_or_else(|| LayerError::Restore(format!("`{name}` must hold {heads} x {length} float32 numbers")))
+        };
+        let (state, normaliser) = (numbers("state", features * dv)?, numbers("normaliser", features)?);
+        let cached = cached_ids(&self.config, snapshot)?;
+        let gpu = &self.stream.gpu;
+        for (head, ids) in cached.iter().enumerate() {
+            let at = head * self.shape.state_numbers();
+            gpu.write(&self.buffers.state, at, &state[head * features * dv..][..features * dv]);
+            gpu.write(&self.buffers.state, at + features * dv, &normaliser[head * features..][..features]);
+            gpu.write(&self.buffers.cached, head * self.config.cache, ids);
+        }
+        self.mirror = Some(cached);
+        self.position = snapshot.position;
+        Ok(())
+    }
+}
