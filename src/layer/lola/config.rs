@@ -20,7 +20,7 @@ pub enum Score {
 pub enum Recorded {
     /// Those of every candidate, at every step.
     All,
-    /// Only those of the writes that leave the window at the step: T in all. See [`Config::recorded`].
+    /// Only those of the writes that leave the window at the step: T in all. See [`Config::room`].
     Leaving,
 }
 
@@ -46,6 +46,8 @@ pub struct Config {
     pub writes: usize,
     /// Hkv.
     pub kv_heads: usize,
+    /// Which candidates are recorded, see [`Config::room`].
+    pub recorded: Recorded,
 }
 
 /// The sizes of one chunk and of the update after it. Ranges are of write ids.
@@ -72,7 +74,7 @@ impl Config {
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
         let p = &setup.params;
-        Self {
+        let config = Self {
             window: p.size("window"),
             cache: p.size("cache"),
             chunk: setup.chunk,
@@ -81,7 +83,9 @@ impl Config {
             score: if p.choice("score") == "fifo" { Score::Fifo } else { Score::Sre },
             writes: setup.stream.writes(),
             kv_heads: setup.stream.kv_heads(),
-        }
+            recorded: Recorded::All,
+        };
+        Self { recorded: config.room(), ..config }
     }
 
     /// Steps in the whole stream.
@@ -117,7 +121,7 @@ impl Config {
     /// only those that leave the window. A cache of 16384 that is scored anew after every single write would fill the memory;
     /// the threshold, the margin and the events are recorded in full either way.
     #[must_use]
-    pub fn recorded(&self) -> Recorded {
+    pub fn room(&self) -> Recorded {
         let all = self.kv_heads * (self.writes + self.steps() * self.cache.min(self.writes));
         if all <= MAX_RECORDED { Recorded::All } else { Recorded::Leaving }
     }
@@ -142,7 +146,7 @@ mod tests {
     use super::*;
 
     fn config(window: usize, cache: usize, chunk: usize, writes: usize) -> Config {
-        Config { window, cache, chunk, beta: 1.0, linear_weight: 1.0, score: Score::Sre, writes, kv_heads: 1 }
+        Config { window, cache, chunk, beta: 1.0, linear_weight: 1.0, score: Score::Sre, writes, kv_heads: 1, recorded: Recorded::All }
     }
 
     #[test]
@@ -162,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_trace_that_would_be_too_large_holds_only_those_that_leave() {
-        assert_eq!(config(64, 128, 1, 8192).recorded(), Recorded::All);
-        assert_eq!(config(64, 16_384, 1, 131_072).recorded(), Recorded::Leaving);
-        assert_eq!(config(64, 16_384, 1, 16).recorded(), Recorded::All);
+        assert_eq!(config(64, 128, 1, 8192).room(), Recorded::All);
+        assert_eq!(config(64, 16_384, 1, 131_072).room(), Recorded::Leaving);
+        assert_eq!(config(64, 16_384, 1, 16).room(), Recorded::All);
     }
 }

@@ -64,12 +64,16 @@ impl<R: Real> Lola<R> {
     /// # Errors
     /// If the feature map's arrays do not fit.
     pub fn new(setup: &Setup) -> Result<Self, LayerError> {
+        Self::with(Config::new(setup), setup)
+    }
+
+    pub(super) fn with(config: Config, setup: &Setup) -> Result<Self, LayerError> {
         let map = FeatureMap::new(super::NAME, setup)?;
         let stream = Arc::clone(&setup.stream);
         let empty =
             Head { state: Array2::zeros((map.dim(), stream.value_dim())), normaliser: Array1::zeros(map.dim()), cached: Vec::new() };
         let heads = vec![empty; stream.kv_heads()];
-        Ok(Self { shared: Shared { config: Config::new(setup), stream, map }, heads, position: 0 })
+        Ok(Self { shared: Shared { config, stream, map }, heads, position: 0 })
     }
 }
 
@@ -283,7 +287,7 @@ impl<R: Real> HeadTrace<R> {
     /// Records one update.
     fn record(&mut self, config: &Config, step: &Step, selection: &Selection<'_, R>) {
         let Selection { ids, scores, keep, order } = *selection;
-        let recorded = if config.recorded() == Recorded::All { 0..ids.len() } else { step.cached..ids.len() };
+        let recorded = if config.recorded == Recorded::All { 0..ids.len() } else { step.cached..ids.len() };
         self.candidates.extend(ids[recorded.clone()].iter().map(|&id| id as i32));
         self.scores.extend(&scores[recorded.clone()]);
         self.candidate_lengths.push(recorded.len() as u32);

@@ -142,3 +142,6 @@ impl LayerKind for LolaKind {
         Ok(Box::new(gpu::Lola::new(setup, stream)?))
     }
 }
+
+#[cfg(test)]
+mod tests;

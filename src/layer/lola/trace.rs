@@ -51,7 +51,7 @@ const fn real(name: &'static str, title: &'static str, meaning: &'static str, un
 /// The channels of a lane with this setup.
 pub(super) fn channels(setup: &Setup) -> Vec<ChannelSpec> {
     let read = |width, spec: ChannelSpec| ChannelSpec { axis: Axis::Read, heads: Heads::Query, width: Width::Fixed(width), ..spec };
-    let (candidates, scores) = match Config::new(setup).recorded() {
+    let (candidates, scores) = match Config::new(setup).recorded {
         Recorded::All => (
             "Ids of the candidates for the cache at this step, ascending: the cached pairs and those that leave the window.",
             "The score of each candidate against the state before this update, in the order of `candidates`.",
@@ -163,7 +163,7 @@ pub(super) fn derived(config: &Config, trace: &LaneTrace, kv_head: usize) -> Vec
             values: Values::I32(cached_table(config, admitted, displaced, kv_head, steps)),
         });
     }
-    if let (Recorded::All, Some(ids), Some(scores)) = (config.recorded(), trace.channel("candidates"), trace.channel("candidate_scores"))
+    if let (Recorded::All, Some(ids), Some(scores)) = (config.recorded, trace.channel("candidates"), trace.channel("candidate_scores"))
         && steps * config.writes <= MAX_TABLE
     {
         arrays.push(Derived {

@@ -51,7 +51,10 @@ impl Lola {
     /// # Errors
     /// If the feature map's arrays do not fit, or the adapter's limits do not allow the buffers.
     pub fn new(setup: &Setup, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
-        let config = Config::new(setup);
+        Self::with(Config::new(setup), setup, stream)
+    }
+
+    pub(super) fn with(config: Config, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
         let shape = Shape::new(&config, setup)?;
         let answer = shape.query_heads * (shape.dv + 3);
         let reads_of = |s: &Step| setup.stream.reads_within(s.writes.clone()).len();
@@ -144,7 +147,7 @@ impl Lola {
         let stream = Arc::clone(&self.stream.stream);
         let first = self.config.step(steps.start).writes.start;
         let reads = stream.reads_within(first..self.config.step(steps.end - 1).writes.end);
-        if record == Record::All && self.config.recorded() == Recorded::All && self.mirror.is_none() {
+        if record == Record::All && self.config.recorded == Recorded::All && self.mirror.is_none() {
             self.mirror = Some(self.read_cached()?);
         }
         let mut batch = self.stream.gpu.batch();
@@ -196,7 +199,7 @@ impl Lola {
                 at += length;
             }
         }
-        if self.config.recorded() == Recorded::Leaving {
+        if self.config.recorded == Recorded::Leaving {
             self.mirror = None;
         }
         traces
@@ -218,7 +221,7 @@ fn events(config: &Config) -> usize {
 
 /// The first candidate whose score is recorded.
 fn recorded_from(config: &Config, step: &Step) -> usize {
-    if config.recorded() == Recorded::All { 0 } else { step.cached }
+    if config.recorded == Recorded::All { 0 } else { step.cached }
 }
 
 /// Numbers that one step records, over all heads.
@@ -242,7 +245,7 @@ fn unpack_step(config: &Config, step: &Step, record: &[u32], cached: Option<&mut
     trace.select_margin.push(if full && step.folded > 0 { score(0) - score(1) } else { f32::INFINITY });
     trace.cached_count.push(step.kept as i32);
     if let Some(cached) = cached {
-        if config.recorded() == Recorded::All {
+        if config.recorded == Recorded::All {
             trace.candidates.extend_from_slice(cached);
         }
         // Both lists are in order.

@@ -1,0 +1,46 @@
+//! `LoLA`: the golden files, the identities of LAYERS.md, and one implementation against the other.
+
+#![allow(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
+#![allow(clippy::float_cmp, reason = "exactness is what is tested here")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mnemoscope::gpu::{GpuStream, testing::gpu_or_skip};
+use mnemoscope::layer::{self, Arrays, Layer, LayerKind, Precision, Record, Setup};
+use mnemoscope::param::{ParamValue, Params, Resolved};
+use mnemoscope::stream::{Labels, Stream, StreamParts, Targets};
+use mnemoscope::trace::{CHOICE_MARGIN, LaneTrace, TraceBlock, Values};
+use ndarray::{ArrayD, Axis};
+use safetensors::{Dtype, SafeTensors};
+
+fn kind() -> &'static dyn LayerKind {
+    layer::kind("lola").unwrap()
+}
+
+fn setup(stream: Stream, params: &Params, arrays: Arrays) -> Setup {
+    let params = Resolved::new("lola", kind().params(), params).unwrap();
+    let chunk = kind().chunk(&params).unwrap();
+    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(arrays), chunk };
+    kind().check(&setup).unwrap();
+    setup
+}
+
+/// Runs a layer to its end, `batch` chunks at a time.
+fn run(layer: &mut dyn Layer, setup: &Setup, batch: usize) -> LaneTrace {
+    let mut trace = LaneTrace::new(&kind().channels(setup), setup.stream.kv_heads(), setup.stream.query_heads());
+    let chunks = setup.stream.chunks(setup.chunk);
+    while layer.position() < chunks {
+        let mut block = TraceBlock::default();
+        layer.advance(batch, Record::All, &mut block).unwrap();
+        trace.append(&block).unwrap();
+    }
+    trace
+}
+
+fn wide(values: &Values) -> Vec<f64> {
+    (0..values.len()).map(|i| values.get(i).unwrap()).collect()
+}
+
+mod golden;
+mod properties;
