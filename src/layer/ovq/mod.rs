@@ -16,8 +16,10 @@
 //! Equal scores: the lower index wins. The rate of a constant-rate run replaces `members / c_j`, but for rows just founded.
 
 mod cpu;
+mod gpu;
 mod growth;
 pub(super) mod rows;
+mod share;
 mod state;
 mod trace;
 
@@ -231,7 +233,7 @@ impl LayerKind for OvqKind {
         })
     }
 
-    fn gpu(&self, _setup: &Setup, _stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
-        Err(LayerError::Gpu(crate::gpu::GpuError::Kernel { kernel: "ovq".to_owned(), reason: "not built on the GPU".to_owned() }))
+    fn gpu(&self, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
+        Ok(Box::new(gpu::OvqGpu::new(setup, stream)?))
     }
 }

@@ -6,6 +6,7 @@ use ndarray::Array3;
 
 use super::rows::Row;
 use super::{Config, Founding};
+use crate::layer::real::Real;
 use crate::layer::{LayerError, Snapshot, StateArray};
 use crate::stream::Stream;
 use crate::trace::Values;
@@ -171,7 +172,7 @@ impl<R: Row> HeadState<R> {
                     *x = *x / norm;
                 }
             }
-            self.log_counts[row] = R::from_f64(f64::from(count).ln());
+            self.log_counts[row] = log_count(count);
         }
     }
 }
@@ -199,32 +200,47 @@ pub(super) fn snapshot<R: Row>(heads: &[HeadState<R>], position: usize) -> Snaps
     }
 }
 
-/// Puts a [`snapshot`] back, in which every head has `rows` rows.
-pub(super) fn restore<R: Row>(heads: &mut [HeadState<R>], snapshot: &Snapshot, rows: usize) -> Result<(), LayerError> {
-    let Some((dk, dv)) = heads.first().map(|s| (s.dk, s.dv)) else { return Ok(()) };
-    let h = heads.len();
+/// log count, rounded once; 0 for a row that is not in use.
+pub(super) fn log_count<R: Real>(count: u32) -> R {
+    R::from_f64(f64::from(count.max(1)).ln())
+}
+
+/// The numbers of a [`snapshot`].
+pub(super) struct Arrays<'a, R> {
+    pub(super) dict_k: &'a [R],
+    pub(super) dict_v: &'a [R],
+    pub(super) counts: &'a [i32],
+}
+
+/// Takes a snapshot apart, if it has these sizes and this precision.
+pub(super) fn arrays<R: Real>(snapshot: &Snapshot, [heads, rows, dk, dv]: [usize; 4]) -> Result<Arrays<'_, R>, LayerError> {
     let find = |name: &'static str, shape: &[usize]| {
         snapshot
             .array(name)
             .filter(|a| a.shape == shape && a.values.len() == shape.iter().product::<usize>())
             .ok_or_else(|| LayerError::Restore(format!("it has no `{name}` of shape {shape:?}")))
     };
-    let reals = |name: &'static str, shape: &[usize]| {
-        R::of_values(&find(name, shape)?.values).ok_or_else(|| LayerError::Restore(format!("`{name}` has another precision")))
-    };
-    let (dict_k, dict_v) = (reals("dict_k", &[h, rows, dk])?, reals("dict_v", &[h, rows, dv])?);
-    let counts =
-        find("counts", &[h, rows])?.values.as_i32().ok_or_else(|| LayerError::Restore("`counts` are not whole numbers".to_owned()))?;
-    if let Some(c) = counts.iter().find(|&&c| c < 1) {
-        return Err(LayerError::Restore(format!("a row in use has the count {c}")));
+    let precision = |name: &str| LayerError::Restore(format!("`{name}` has another precision"));
+    let dict_k = R::of_values(&find("dict_k", &[heads, rows, dk])?.values).ok_or_else(|| precision("dict_k"))?;
+    let dict_v = R::of_values(&find("dict_v", &[heads, rows, dv])?.values).ok_or_else(|| precision("dict_v"))?;
+    let counts = find("counts", &[heads, rows])?.values.as_i32().ok_or_else(|| precision("counts"))?;
+    match counts.iter().find(|&&c| c < 1) {
+        None => Ok(Arrays { dict_k, dict_v, counts }),
+        Some(c) => Err(LayerError::Restore(format!("a row in use has the count {c}"))),
     }
+}
+
+/// Puts a [`snapshot`] back, in which every head has `rows` rows.
+pub(super) fn restore<R: Row>(heads: &mut [HeadState<R>], snapshot: &Snapshot, rows: usize) -> Result<(), LayerError> {
+    let Some((dk, dv)) = heads.first().map(|s| (s.dk, s.dv)) else { return Ok(()) };
+    let all = arrays::<R>(snapshot, [heads.len(), rows, dk, dv])?;
     for (i, state) in heads.iter_mut().enumerate() {
         state.dict_k.clear();
-        state.dict_k.extend_from_slice(&dict_k[i * rows * dk..(i + 1) * rows * dk]);
+        state.dict_k.extend_from_slice(&all.dict_k[i * rows * dk..(i + 1) * rows * dk]);
         state.dict_v.clear();
-        state.dict_v.extend_from_slice(&dict_v[i * rows * dv..(i + 1) * rows * dv]);
-        state.counts = counts[i * rows..(i + 1) * rows].iter().map(|&c| c as u32).collect();
-        state.log_counts = state.counts.iter().map(|&c| R::from_f64(f64::from(c).ln())).collect();
+        state.dict_v.extend_from_slice(&all.dict_v[i * rows * dv..(i + 1) * rows * dv]);
+        state.counts = all.counts[i * rows..(i + 1) * rows].iter().map(|&c| c as u32).collect();
+        state.log_counts = state.counts.iter().map(|&c| log_count(c)).collect();
     }
     Ok(())
 }

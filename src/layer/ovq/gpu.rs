@@ -1,0 +1,451 @@
+//! OVQ on the GPU: three dispatches a chunk, all heads in each.
+//!
+//! `look` does all that only reads the state (stage 1 and the similarities of stage 2), shared out widely; `settle` puts
+//! its parts together and decides where the writes go; `learn` moves the rows. How many rows there are after each chunk
+//! is known beforehand, so the GPU never waits for the host between chunks: many go into one submission.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::share::{BLOCK, Share, Step, THREADS};
+use super::state::log_count;
+use super::{Config, trace};
+use crate::gpu::{Batch, Bound, Constant, GpuError, GpuStream, INDEX, KernelSpec, NUMBERS, Pending, ReadId};
+use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
+use crate::trace::{TraceBlock, Values};
+
+/// Threads of a workgroup of `learn`.
+const LEARN: usize = 64;
+/// Submissions on their way at once: while one runs, the next is prepared and the last one's results are taken.
+const IN_FLIGHT: usize = 3;
+
+/// OVQ over one stream, all heads.
+#[derive(Debug)]
+pub(super) struct OvqGpu {
+    stream: Arc<GpuStream>,
+    config: Config,
+    share: Share,
+    buffers: Buffers,
+    look: Bound,
+    settle: Bound,
+    learn: Bound,
+    position: usize,
+}
+
+/// The state and what a run writes.
+#[derive(Debug)]
+struct Buffers {
+    /// f32 [heads, capacity, 4 dk4].
+    dict_k: wgpu::Buffer,
+    /// f32 [heads, capacity, 4 dv4].
+    dict_v: wgpu::Buffer,
+    /// u32 [heads, capacity].
+    counts: wgpu::Buffer,
+    /// f32 [heads, capacity].
+    log_counts: wgpu::Buffer,
+    /// f32 [T + 1]: the logarithm of every count there can be, so that it has the same bits everywhere.
+    logs: wgpu::Buffer,
+    /// f32 [query heads, window, dv].
+    outputs: wgpu::Buffer,
+    /// u32 [heads, T].
+    assignments: wgpu::Buffer,
+    /// f32 [heads, T].
+    similarity: wgpu::Buffer,
+    /// f32 [heads, T].
+    margin: wgpu::Buffer,
+    /// f32 [heads, chunks].
+    select_margin: wgpu::Buffer,
+}
+
+/// What `learn` is told of a chunk.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+struct Learn {
+    start: u32,
+    length: u32,
+    rows: u32,
+}
+
+/// A submission and what it was asked to read.
+struct Flight {
+    pending: Pending,
+    steps: Range<usize>,
+    writes: Range<usize>,
+    reads: Range<usize>,
+    /// One a query head.
+    outputs: Vec<ReadId>,
+    /// One a key/value head: assignments, similarity, margin, founding margin.
+    placed: Vec<[ReadId; 4]>,
+}
+
+/// The numbers of an `advance`, [heads, entries, width] each.
+struct Collected {
+    steps: Range<usize>,
+    writes: Range<usize>,
+    reads: Range<usize>,
+    outputs: Vec<f32>,
+    assignments: Vec<i32>,
+    similarity: Vec<f32>,
+    margin: Vec<f32>,
+    select_margin: Vec<f32>,
+}
+
+impl OvqGpu {
+    pub(super) fn new(setup: &Setup, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
+        let config = Config::new(setup);
+        let share = Share::new(&stream.gpu, &stream.stream, &config)?;
+        let buffers = Buffers::new(stream, &config, &share)?;
+        let (look, settle, learn) = kernels(stream, &config, &share, &buffers)?;
+        Ok(Self { stream: Arc::clone(stream), config, share, buffers, look, settle, learn, position: 0 })
+    }
+
+    fn chunk(&self, index: usize) -> Range<usize> {
+        self.stream.stream.chunk_range(self.config.chunk, index)
+    }
+
+    /// What the dispatches of the chunk `index` have in common.
+    fn step(&self, index: usize) -> Step {
+        let chunk = self.chunk(index);
+        let (before, then) = (self.config.sizes[index], self.config.sizes[index + 1]);
+        Step {
+            start: chunk.start as u32,
+            length: chunk.len() as u32,
+            rows: before as u32,
+            founders: (then - before) as u32,
+            chunk: index as u32,
+            ..Step::default()
+        }
+    }
+
+    /// Adds `look` and `settle` for some reads of a chunk (perhaps none), and with `tokens` for its writes.
+    fn look(&self, batch: &mut Batch, mut step: Step, reads: Range<usize>, window: usize, tokens: bool) {
+        if tokens {
+            self.share.tokens(&mut step);
+        }
+        if let Some(&last) = self.stream.stream.after()[reads.clone()].last() {
+            (step.read_start, step.read_count, step.window) = (reads.start as u32, reads.len() as u32, window as u32);
+            step.visible = last - step.start;
+            self.share.reads(&mut step);
+        }
+        let gpu = &self.stream.gpu;
+        batch.dispatch(&self.look, &step, gpu.groups(self.share.look_groups(&step)));
+        batch.dispatch(&self.settle, &step, gpu.groups(self.share.settle_groups(&step)));
+    }
+
+    fn learn(&self, batch: &mut Batch, step: &Step) {
+        let groups = self.stream.gpu.groups(self.share.heads * step.length as usize);
+        batch.dispatch(&self.learn, &Learn { start: step.start, length: step.length, rows: step.rows }, groups);
+    }
+
+    /// Asks for what the chunks `steps` and the reads `reads` (at the window's start) wrote, and submits.
+    fn submit(&self, mut batch: Batch, steps: Range<usize>, reads: Range<usize>, record: Record) -> Result<Flight, GpuError> {
+        let (mut outputs, mut placed) = (Vec::new(), Vec::new());
+        // No steps where one chunk's reads fill a submission: then no writes either.
+        let start = self.chunk(steps.start).start;
+        let writes = start..steps.clone().last().map_or(start, |step| self.chunk(step).end);
+        if record == Record::All {
+            let (t, dv) = (self.stream.stream.writes(), self.stream.stream.value_dim());
+            let chunks = self.config.sizes.len() - 1;
+            for head in 0..self.share.query_heads {
+                let at = head * self.share.window * dv;
+                outputs.push(batch.read(&self.buffers.outputs, at..at + reads.len() * dv));
+            }
+            for head in 0..self.share.heads {
+                let of_write = head * t + writes.start..head * t + writes.end;
+                let of_step = head * chunks + steps.start..head * chunks + steps.end;
+                placed.push([
+                    batch.read(&self.buffers.assignments, of_write.clone()),
+                    batch.read(&self.buffers.similarity, of_write.clone()),
+                    batch.read(&self.buffers.margin, of_write),
+                    batch.read(&self.buffers.select_margin, of_step),
+                ]);
+            }
+        }
+        Ok(Flight { pending: batch.submit()?, steps, writes, reads, outputs, placed })
+    }
+
+    /// Runs the chunks `steps`, some chunks and a window of reads a submission, and hands each to `done` in order.
+    ///
+    /// How a chunk's reads are cut into dispatches depends on the chunk alone, never on what else is in the submission.
+    fn run(&self, steps: Range<usize>, record: Record, mut done: impl FnMut(Flight) -> Result<(), GpuError>) -> Result<(), GpuError> {
+        let gpu = &self.stream.gpu;
+        let reads_of = |index: usize| match record {
+            Record::All => self.stream.stream.reads_within(self.chunk(index)),
+            Record::StateOnly => 0..0,
+        };
+        let mut flying = VecDeque::new();
+        let mut batch = gpu.batch();
+        let mut first_step = steps.start;
+        let first_read = reads_of(steps.start).start;
+        let mut window = first_read..first_read;
+        for index in steps.clone() {
+            let step = self.step(index);
+            let mut rest = reads_of(index);
+            let mut tokens = true;
+            while tokens || !rest.is_empty() {
+                let count = rest.len().min(self.share.pass);
+                if window.len() + count > self.share.window {
+                    let full = std::mem::replace(&mut batch, gpu.batch());
+                    flying.push_back(self.submit(full, first_step..index, window.clone(), record)?);
+                    (first_step, window) = (index, window.end..window.end);
+                }
+                self.look(&mut batch, step, rest.start..rest.start + count, window.len(), tokens);
+                (rest.start, window.end, tokens) = (rest.start + count, window.end + count, false);
+            }
+            self.learn(&mut batch, &step);
+            if index + 1 - first_step >= self.share.chunks || index + 1 == steps.end {
+                let full = std::mem::replace(&mut batch, gpu.batch());
+                flying.push_back(self.submit(full, first_step..index + 1, window.clone(), record)?);
+                (first_step, window) = (index + 1, window.end..window.end);
+            }
+            while flying.len() >= IN_FLIGHT {
+                flying.pop_front().map_or(Ok(()), &mut done)?;
+            }
+        }
+        flying.into_iter().try_for_each(done)
+    }
+
+    fn push(&self, all: Collected, out: &mut TraceBlock) {
+        let Collected { steps, writes, reads, outputs, mut assignments, similarity, mut margin, mut select_margin } = all;
+        let mut is_new = vec![0_i32; assignments.len()];
+        for (local, step) in steps.clone().enumerate() {
+            let (chunk, before) = (self.chunk(step), self.config.sizes[step]);
+            let cut = (self.config.sizes[step + 1] - before).saturating_sub(usize::from(before == 0));
+            let ranked = chunk.len() - usize::from(before == 0);
+            for head in 0..self.share.heads {
+                let own = head * writes.len() + chunk.start - writes.start..head * writes.len() + chunk.end - writes.start;
+                for (flag, &row) in is_new[own.clone()].iter_mut().zip(&assignments[own.clone()]) {
+                    // In the first chunk row 0 is both the first founder's and what the others go to.
+                    *flag = i32::from(row as usize >= before.max(1));
+                }
+                if before == 0 {
+                    is_new[own.start] = 1;
+                }
+                // What has no second or no edge has an infinite margin; kernels cannot be trusted with infinities.
+                if before <= 1 {
+                    margin[own].fill(f32::INFINITY);
+                }
+                if cut == 0 || cut >= ranked {
+                    select_margin[head * steps.len() + local] = f32::INFINITY;
+                }
+            }
+        }
+        let sizes: Vec<i32> = self.config.sizes[steps.start + 1..=steps.end].iter().map(|&n| n as i32).collect();
+        out.push(trace::OUTPUTS, reads, Values::F32(outputs));
+        out.push(trace::ASSIGNMENTS, writes.clone(), Values::I32(std::mem::take(&mut assignments)));
+        out.push(trace::SIMILARITY, writes.clone(), Values::F32(similarity));
+        out.push(trace::IS_NEW, writes.clone(), Values::I32(is_new));
+        out.push(trace::ASSIGN_MARGIN, writes, Values::F32(margin));
+        out.push(trace::SELECT_MARGIN, steps.clone(), Values::F32(select_margin));
+        out.push(trace::SIZES, steps, Values::I32(sizes.repeat(self.share.heads)));
+    }
+}
+
+impl Collected {
+    fn new(steps: Range<usize>, writes: Range<usize>, reads: Range<usize>, heads: usize, query_heads: usize, dv: usize) -> Self {
+        let of_write = heads * writes.len();
+        Self {
+            outputs: vec![0.0; query_heads * reads.len() * dv],
+            assignments: vec![0; of_write],
+            similarity: vec![0.0; of_write],
+            margin: vec![0.0; of_write],
+            select_margin: vec![0.0; heads * steps.len()],
+            steps,
+            writes,
+            reads,
+        }
+    }
+
+    /// Puts what a submission read in its place.
+    fn take(&mut self, flight: Flight, dv: usize) -> Result<(), GpuError> {
+        let Flight { pending, steps, writes, reads, outputs, placed } = flight;
+        let back = pending.wait()?;
+        for (head, id) in outputs.iter().enumerate() {
+            let at = (head * self.reads.len() + reads.start - self.reads.start) * dv;
+            self.outputs[at..at + reads.len() * dv].copy_from_slice(&back.f32(id));
+        }
+        for (head, [assignments, similarity, margin, select_margin]) in placed.iter().enumerate() {
+            let at = head * self.writes.len() + writes.start - self.writes.start;
+            let own = at..at + writes.len();
+            self.assignments[own.clone()].copy_from_slice(&back.i32(assignments));
+            self.similarity[own.clone()].copy_from_slice(&back.f32(similarity));
+            self.margin[own].copy_from_slice(&back.f32(margin));
+            let at = head * self.steps.len() + steps.start - self.steps.start;
+            self.select_margin[at..at + steps.len()].copy_from_slice(&back.f32(select_margin));
+        }
+        Ok(())
+    }
+}
+
+impl Layer for OvqGpu {
+    fn position(&self) -> usize {
+        self.position
+    }
+
+    fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
+        let steps = self.position..(self.position + chunks).min(self.config.sizes.len() - 1);
+        if steps.is_empty() {
+            return Ok(());
+        }
+        if record == Record::StateOnly {
+            self.run(steps.clone(), record, |flight| flight.pending.wait().map(drop))?;
+        } else {
+            let stream = &self.stream.stream;
+            let writes = self.chunk(steps.start).start..self.chunk(steps.end - 1).end;
+            let reads = stream.reads_within(writes.clone());
+            let dv = stream.value_dim();
+            let mut all = Collected::new(steps.clone(), writes, reads, self.share.heads, self.share.query_heads, dv);
+            self.run(steps.clone(), record, |flight| all.take(flight, dv))?;
+            self.push(all, out);
+        }
+        self.position = steps.end;
+        Ok(())
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, LayerError> {
+        let stream = &self.stream.stream;
+        let (heads, rows, capacity) = (self.share.heads, self.config.sizes[self.position], self.share.capacity);
+        let mut batch = self.stream.gpu.batch();
+        let mut ids = Vec::new();
+        for head in 0..heads {
+            let mut read = |buffer, width: usize| batch.read(buffer, head * capacity * width..(head * capacity + rows) * width);
+            ids.push([
+                read(&self.buffers.dict_k, self.share.dk4 * 4),
+                read(&self.buffers.dict_v, self.share.dv4 * 4),
+                read(&self.buffers.counts, 1),
+            ]);
+        }
+        let back = batch.submit()?.wait()?;
+        let reals = |which: usize, dim: usize| {
+            let width = dim.next_multiple_of(4);
+            let numbers = ids.iter().flat_map(|id| back.f32(&id[which]).chunks(width).flat_map(|r| r[..dim].to_vec()).collect::<Vec<_>>());
+            Values::F32(numbers.collect())
+        };
+        let (dk, dv) = (stream.key_dim(), stream.value_dim());
+        let counts = Values::I32(ids.iter().flat_map(|id| back.i32(&id[2])).collect());
+        Ok(Snapshot {
+            position: self.position,
+            arrays: vec![
+                StateArray { name: "dict_k", shape: vec![heads, rows, dk], values: reals(0, dk) },
+                StateArray { name: "dict_v", shape: vec![heads, rows, dv], values: reals(1, dv) },
+                StateArray { name: "counts", shape: vec![heads, rows], values: counts },
+            ],
+        })
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), LayerError> {
+        let stream = &self.stream.stream;
+        let Some(&rows) = self.config.sizes.get(snapshot.position) else {
+            return Err(LayerError::Restore(format!("position {} is beyond the stream", snapshot.position)));
+        };
+        let (dk, dv, heads, capacity) = (stream.key_dim(), stream.value_dim(), self.share.heads, self.share.capacity);
+        let arrays = super::state::arrays::<f32>(snapshot, [heads, rows, dk, dv])?;
+        let gpu = &self.stream.gpu;
+        gpu.check()?;
+        let padded = |numbers: &[f32], dim: usize| -> Vec<f32> {
+            let zeros = dim.next_multiple_of(4) - dim;
+            numbers.chunks(dim).flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(0.0, zeros))).collect()
+        };
+        for head in 0..heads {
+            let own = head * rows..(head + 1) * rows;
+            let numbers = |all: &[f32], dim: usize| padded(&all[own.start * dim..own.end * dim], dim);
+            gpu.write(&self.buffers.dict_k, head * capacity * self.share.dk4 * 4, &numbers(arrays.dict_k, dk));
+            gpu.write(&self.buffers.dict_v, head * capacity * self.share.dv4 * 4, &numbers(arrays.dict_v, dv));
+            gpu.write(&self.buffers.counts, head * capacity, &arrays.counts[own.clone()]);
+            let logs: Vec<f32> = arrays.counts[own].iter().map(|&c| log_count(c as u32)).collect();
+            gpu.write(&self.buffers.log_counts, head * capacity, &logs);
+        }
+        self.position = snapshot.position;
+        Ok(())
+    }
+}
+
+impl Buffers {
+    fn new(stream: &GpuStream, config: &Config, share: &Share) -> Result<Self, GpuError> {
+        let (gpu, s) = (&stream.gpu, &stream.stream);
+        let (rows, t, chunks) = (share.heads * share.capacity, s.writes(), config.sizes.len() - 1);
+        let logs: Vec<f32> = (0..=t as u32).map(log_count).collect();
+        Ok(Self {
+            dict_k: gpu.zeroed("OVQ's key dictionary", rows * share.dk4 * 4)?,
+            dict_v: gpu.zeroed("OVQ's value dictionary", rows * share.dv4 * 4)?,
+            counts: gpu.zeroed("OVQ's counts", rows)?,
+            log_counts: gpu.zeroed("OVQ's log counts", rows)?,
+            logs: gpu.upload("OVQ's table of logarithms", &logs)?,
+            outputs: gpu.zeroed("OVQ's outputs", share.query_heads * share.window * s.value_dim())?,
+            assignments: gpu.zeroed("OVQ's assignments", share.heads * t)?,
+            similarity: gpu.zeroed("OVQ's similarities", share.heads * t)?,
+            margin: gpu.zeroed("OVQ's margins", share.heads * t)?,
+            select_margin: gpu.zeroed("OVQ's founding margins", share.heads * chunks)?,
+        })
+    }
+}
+
+/// The three kernels, compiled for these sizes and bound.
+fn kernels(stream: &GpuStream, config: &Config, share: &Share, b: &Buffers) -> Result<(Bound, Bound, Bound), GpuError> {
+    let (gpu, s) = (&stream.gpu, &stream.stream);
+    let read_stats = share.heads * config.chunk * share.token_splits;
+    let answers = share.query_heads * share.pass * share.read_splits;
+    let stats = gpu.zeroed("OVQ's partial results", (read_stats + answers) * 4)?;
+    let sums = gpu.zeroed("OVQ's partial sums", answers * share.dv4 * 4)?;
+    let sizes: [(&str, Constant); 13] = [
+        ("DK", s.key_dim().into()),
+        ("DV", s.value_dim().into()),
+        ("DK4", share.dk4.into()),
+        ("DV4", share.dv4.into()),
+        ("HEADS", share.heads.into()),
+        ("QUERY_HEADS", share.query_heads.into()),
+        ("WRITES", s.writes().into()),
+        ("READS", s.reads().into()),
+        ("CAPACITY", share.capacity.into()),
+        ("CHUNK", config.chunk.into()),
+        ("PASS", share.pass.into()),
+        ("WINDOW", share.window.into()),
+        ("READ_STATS", read_stats.into()),
+    ];
+    let aligned = s.key_dim().is_multiple_of(4) && s.value_dim().is_multiple_of(4);
+    let rows = if aligned { include_str!("../../../shaders/ovq/stream4.wgsl") } else { include_str!("../../../shaders/ovq/stream1.wgsl") };
+    let (step, nearer) = (include_str!("../../../shaders/ovq/step.wgsl"), include_str!("../../../shaders/ovq/nearer.wgsl"));
+    let kernel = |name, source: &[&str], more: &[(&str, Constant)]| {
+        gpu.kernel(&KernelSpec { name, source, constants: &[&sizes[..], more].concat() })
+    };
+    let look = kernel(
+        "ovq/look",
+        &[INDEX, NUMBERS, step, nearer, rows, include_str!("../../../shaders/ovq/look.wgsl")],
+        &[
+            ("BLOCK", BLOCK.into()),
+            ("THREADS", THREADS.into()),
+            ("W4", share.slice.into()),
+            ("LEFT", share.left().into()),
+            ("RIGHT", share.right().into()),
+            ("QUERIES_EACH", (share.query_heads / share.heads).into()),
+            ("BETA", Constant::F32(config.beta as f32)),
+            ("COUNT_BIAS", Constant::Bool(config.count_bias)),
+        ],
+    )?;
+    let settle = kernel(
+        "ovq/settle",
+        &[INDEX, NUMBERS, step, nearer, include_str!("../../../shaders/ovq/settle.wgsl")],
+        &[("THREADS", share.settle.into()), ("CHUNKS", (config.sizes.len() - 1).into())],
+    )?;
+    let learn = kernel(
+        "ovq/learn",
+        &[INDEX, include_str!("../../../shaders/ovq/learn.wgsl")],
+        &[
+            ("THREADS", LEARN.into()),
+            ("CONSTANT", Constant::Bool(config.constant_rate.is_some())),
+            ("CONSTANT_RATE", Constant::F32(config.constant_rate.unwrap_or(0.0) as f32)),
+            ("NORMALISE", Constant::Bool(config.normalise_centroids)),
+        ],
+    )?;
+    Ok((
+        look.bind(
+            gpu,
+            &[&stream.keys, &stream.values, &stream.queries, &stream.after, &b.dict_k, &b.dict_v, &b.log_counts, &stats, &sums],
+        )?,
+        settle.bind(gpu, &[&stats, &sums, &b.outputs, &b.assignments, &b.similarity, &b.margin, &b.select_margin])?,
+        learn.bind(gpu, &[&stream.keys, &stream.values, &b.assignments, &b.logs, &b.dict_k, &b.dict_v, &b.counts, &b.log_counts])?,
+    ))
+}

@@ -1,0 +1,208 @@
+//! How a chunk's work is shared out over the GPU's workgroups, and the buffers which that takes: functions of the setup
+//! and the adapter's limits alone, so that results do not depend on how many chunks a call advances.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::Config;
+use crate::gpu::{Gpu, GpuError};
+use crate::stream::Stream;
+
+/// Left rows (writes or reads) of a workgroup of `look`.
+pub(super) const BLOCK: usize = 32;
+/// Threads of a workgroup of `look`: 16 for every 4 left rows.
+pub(super) const THREADS: usize = 128;
+/// Dictionary rows of a tile, as in `look.wgsl`.
+const ROWS: usize = 64;
+/// Workgroups that a dispatch of `look` should have for each of its two parts, to keep a large GPU busy.
+const WORKGROUPS: usize = 512;
+/// The most splits of one dictionary.
+const SPLITS: usize = 64;
+/// Bytes for the reads' partial sums, and for the outputs of one submission.
+const ROOM: usize = 32 << 20;
+/// Chunks of one submission: enough for its cost not to show, few enough for results to come while later ones run.
+const CHUNKS: usize = 32;
+
+/// What `look` and `settle` are told of a chunk; the WGSL twin is `shaders/ovq/step.wgsl`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+pub(super) struct Step {
+    pub(super) start: u32,
+    pub(super) length: u32,
+    pub(super) rows: u32,
+    pub(super) founders: u32,
+    pub(super) chunk: u32,
+    pub(super) token_blocks: u32,
+    pub(super) token_splits: u32,
+    pub(super) token_tiles: u32,
+    pub(super) read_start: u32,
+    pub(super) read_count: u32,
+    pub(super) read_blocks: u32,
+    pub(super) read_splits: u32,
+    pub(super) read_tiles: u32,
+    pub(super) visible: u32,
+    pub(super) window: u32,
+}
+
+/// Sizes that hold for a whole run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) heads: usize,
+    pub(super) query_heads: usize,
+    /// Vectors of four numbers in a key and in a value.
+    pub(super) dk4: usize,
+    pub(super) dv4: usize,
+    /// Columns, in fours, that pass through workgroup memory at a time.
+    pub(super) slice: usize,
+    /// Threads of a workgroup of `settle`.
+    pub(super) settle: usize,
+    /// Rows of each head's dictionary.
+    pub(super) capacity: usize,
+    /// The most splits of a block of writes, and of a block of reads.
+    pub(super) token_splits: usize,
+    pub(super) read_splits: usize,
+    /// The most reads that one dispatch answers.
+    pub(super) pass: usize,
+    /// The most reads whose outputs one submission holds.
+    pub(super) window: usize,
+    /// The most chunks of one submission.
+    pub(super) chunks: usize,
+}
+
+impl Share {
+    /// Shares the work of `config` over `stream` out on `gpu`.
+    ///
+    /// # Errors
+    /// If workgroups have too little memory here.
+    pub(super) fn new(gpu: &Gpu, stream: &Stream, config: &Config) -> Result<Self, GpuError> {
+        let (dk4, dv4) = (stream.key_dim().div_ceil(4), stream.value_dim().div_ceil(4));
+        let bytes = gpu.workgroup_bytes();
+        let limit = |needed: usize, what: &str, limit: usize, unit| GpuError::Limit {
+            what: what.to_owned(),
+            needed: needed as u64,
+            limit: limit as u64,
+            unit,
+            adapter: gpu.adapter().title(),
+        };
+        let threads = gpu.limits().max_compute_invocations_per_workgroup as usize;
+        if threads < 256 {
+            return Err(limit(256, "kernel ovq/settle", threads, "threads in a workgroup"));
+        }
+        let slice = [16, 8, 4].into_iter().find(|&w| (w == 4 || w / 2 < dk4.max(dv4)) && look_bytes(w) <= bytes);
+        let slice = slice.ok_or_else(|| limit(look_bytes(4), "kernel ovq/look", bytes, "bytes of workgroup storage"))?;
+        let settle = if threads >= 512 && settle_bytes(512, config.chunk) <= bytes { 512 } else { 256 };
+        if settle_bytes(settle, config.chunk) > bytes {
+            return Err(limit(settle_bytes(settle, config.chunk), "kernel ovq/settle", bytes, "bytes of workgroup storage"));
+        }
+        let capacity = config.sizes.last().copied().unwrap_or(1).max(1);
+        let (heads, query_heads) = (stream.kv_heads(), stream.query_heads());
+        let tiles = capacity.div_ceil(ROWS);
+        let token_splits = tiles.min(SPLITS);
+        let read_splits = (tiles + config.chunk.div_ceil(ROWS)).min(SPLITS);
+        let most_reads = (0..stream.chunks(config.chunk)).map(|c| stream.reads_within(stream.chunk_range(config.chunk, c)).len()).max();
+        let most_reads = most_reads.unwrap_or(0).max(1).next_multiple_of(BLOCK);
+        let fitting = |per_read: usize| (ROOM / per_read / BLOCK * BLOCK).max(BLOCK);
+        let pass = fitting(query_heads * read_splits * dv4 * 16).min(most_reads);
+        Ok(Self {
+            heads,
+            query_heads,
+            dk4,
+            dv4,
+            slice,
+            settle,
+            capacity,
+            token_splits,
+            read_splits,
+            pass,
+            window: fitting(query_heads * stream.value_dim() * 4).min(CHUNKS * most_reads).max(pass),
+            chunks: CHUNKS,
+        })
+    }
+
+    /// vec4 of workgroup memory for the left rows of `look`: also one a thread.
+    pub(super) fn left(&self) -> usize {
+        left(self.slice)
+    }
+
+    /// vec4 of workgroup memory for the right rows of `look`: also one a thread.
+    pub(super) fn right(&self) -> usize {
+        right(self.slice)
+    }
+
+    /// Fills in how `step`'s writes are shared out; its chunk is set.
+    pub(super) fn tokens(&self, step: &mut Step) {
+        let blocks = (step.length as usize).div_ceil(BLOCK);
+        let tiles = (step.rows as usize).max(1).div_ceil(ROWS);
+        let (splits, each) = split(tiles, self.heads * blocks, self.token_splits);
+        (step.token_blocks, step.token_splits, step.token_tiles) = (blocks as u32, splits as u32, each as u32);
+    }
+
+    /// Fills in how `step`'s reads are shared out; its chunk, reads and visible writes are set.
+    pub(super) fn reads(&self, step: &mut Step) {
+        let blocks = (step.read_count as usize).div_ceil(BLOCK);
+        let tiles = (step.rows as usize).div_ceil(ROWS) + (step.visible as usize).div_ceil(ROWS);
+        let (splits, each) = split(tiles, self.query_heads * blocks, self.read_splits);
+        (step.read_blocks, step.read_splits, step.read_tiles) = (blocks as u32, splits as u32, each as u32);
+    }
+
+    /// Workgroups of `look` for a step.
+    pub(super) fn look_groups(&self, step: &Step) -> usize {
+        self.heads * (step.token_blocks * step.token_splits) as usize + self.query_heads * (step.read_blocks * step.read_splits) as usize
+    }
+
+    /// Workgroups of `settle` for a step.
+    pub(super) fn settle_groups(&self, step: &Step) -> usize {
+        // As AT_ONCE in `settle.wgsl`: four threads share four numbers of a read.
+        let at_once = self.settle / (self.dv4 * 4);
+        let heads = if step.token_blocks > 0 { self.heads } else { 0 };
+        heads + self.query_heads * (step.read_count as usize).div_ceil(at_once)
+    }
+}
+
+/// Splits of at most `most` of equally many of the `tiles` (the last one may have fewer), and the tiles of each.
+fn split(tiles: usize, blocks: usize, most: usize) -> (usize, usize) {
+    let wanted = WORKGROUPS.div_ceil(blocks.max(1)).min(most).min(tiles).max(1);
+    let each = tiles.div_ceil(wanted).max(1);
+    (tiles.div_ceil(each).max(1), each)
+}
+
+fn left(slice: usize) -> usize {
+    (BLOCK * (slice + 1)).max(THREADS)
+}
+
+fn right(slice: usize) -> usize {
+    (ROWS * (slice + 1)).max(THREADS)
+}
+
+fn look_bytes(slice: usize) -> usize {
+    16 * (left(slice) + right(slice) + BLOCK * (ROWS / 4 + 1))
+}
+
+fn settle_bytes(threads: usize, chunk: usize) -> usize {
+    // Four and two numbers a thread; score and row of every write; two edges (rounded up).
+    threads * 24 + chunk * 8 + 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_cover_every_tile_once() {
+        for tiles in 0..300 {
+            for (blocks, most) in [(1, 64), (4, 64), (36, 64), (1000, 64), (4, 3)] {
+                let (splits, each) = split(tiles, blocks, most);
+                assert!(splits <= most && splits * each >= tiles && (splits - 1) * each < tiles.max(1), "{tiles} {blocks} {most}");
+            }
+        }
+        // 32 tiles and 4 blocks: one tile a workgroup.
+        assert_eq!(split(32, 4, 64), (32, 1));
+    }
+
+    /// What the smallest usual adapter has (16 KiB) is enough, also for the largest chunk.
+    #[test]
+    fn workgroup_memory_fits_small_adapters() {
+        assert_eq!(look_bytes(4), 16 * (160 + 320 + 544));
+        assert!(look_bytes(4) <= 16_384 && settle_bytes(256, 1024) <= 16_384);
+        assert!(look_bytes(16) <= 49_152);
+    }
+}
