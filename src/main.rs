@@ -1,3 +1,5 @@
 //! The program `mnemoscope`: the command line starts here; with no subcommand the window opens.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    mnemoscope::cli::main()
+}

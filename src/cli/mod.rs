@@ -1,1 +1,90 @@
 //! The command line: one file a subcommand.
+//!
+//! Standard output is data, standard error is talk: progress, the backend and why, notes, errors. An error is said once,
+//! here, and its kind decides the exit code ([`CliError::code`]).
+//!
+//! A subcommand is a file with `Args` (what clap reads) and `Args::execute`, and one line in [`Command`].
+
+mod bench;
+mod devices;
+mod error;
+mod table;
+mod window;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use error::CliError;
+
+const EXAMPLES: &str = "\
+Examples:
+  mnemoscope                                     open the window on the bundled capture
+  mnemoscope my_model.safetensors                open it on a capture of your own
+  mnemoscope devices                             what can compute here";
+
+const CODES: &str = "\
+Exit codes: 0 done; 1 a check failed; 2 wrong use; 3 a session or capture cannot be read; 4 no such device;
+5 the run failed; 6 a file cannot be written; 7 no window; 130 interrupted.";
+
+/// An explorer of how attention layers remember: OVQ, LoLA and the layers they compete with, chunk by chunk.
+///
+/// Without a subcommand the window opens, on FILE or on the bundled capture of a real model.
+#[derive(Debug, Parser)]
+#[command(name = "mnemoscope", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{CODES}"))]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// A session (RON) or a capture (safetensors) to open the window on.
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the adapters of this machine with their limits, and say which one is taken.
+    Devices(devices::Args),
+    /// Measure the layers' speed on this machine, on the CPU and on the GPU.
+    Bench(bench::Args),
+}
+
+/// Runs the command line, and says what went wrong, if anything did.
+#[must_use]
+pub fn main() -> ExitCode {
+    // Drivers' chatter about adapters that are not taken is of no use here; RUST_LOG brings it back.
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("error,wgpu_hal=off,mnemoscope=warn")).init();
+    let cli = Cli::parse();
+    let done = match cli.command {
+        None => window::open(cli.file),
+        Some(command) => {
+            let mut out = io::stdout().lock();
+            let done = match command {
+                Command::Devices(args) => args.execute(&mut out),
+                Command::Bench(args) => args.execute(&mut out),
+            };
+            done.and_then(|()| Ok(out.flush()?))
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("mnemoscope: {error}");
+            ExitCode::from(error.code())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,55 @@
+//! What can go wrong on the command line, and the exit code of each kind.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::engine::RunError;
+use crate::gpu::GpuError;
+use crate::layer::LayerError;
+
+/// Why a subcommand did not do what it was asked to.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum CliError {
+    /// The command line asks for something that does not exist.
+    #[error("{0}")]
+    Usage(String),
+    /// A run stopped.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A layer cannot be built or go on.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
+    /// There is no device as asked for.
+    #[error("{0}; `mnemoscope devices` lists what is here, `--backend cpu` needs none")]
+    Device(GpuError),
+    /// Standard output is closed or full.
+    #[error("standard output: {0}")]
+    Output(#[from] io::Error),
+    /// There is no window.
+    #[error("{0}")]
+    Window(String),
+}
+
+impl CliError {
+    /// The exit code.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Device(_) => 4,
+            Self::Run(RunError::Cancelled) => 130,
+            Self::Run(RunError::Backend(_)) => 4,
+            Self::Run(_) | Self::Layer(_) => 5,
+            Self::Output(_) => 6,
+            Self::Window(_) => 7,
+        }
+    }
+
+    /// True if the reader of standard output has gone (`| head`): nothing to complain about.
+    #[must_use]
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
