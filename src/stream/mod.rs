@@ -155,6 +155,13 @@ impl Stream {
         }
         length("roles.of_write", labels.roles.of_write.len(), t)?;
         length("roles.of_read", labels.roles.of_read.len(), r)?;
+        let roles = &labels.roles;
+        if let Some(&role) =
+            roles.of_write.iter().chain(&roles.of_read).chain(&roles.marked).find(|&&r| usize::from(r) >= roles.names.len())
+        {
+            let (found, expected) = (format!("a list with the role {role}"), format!("one of {} roles", roles.names.len()));
+            return Err(StreamError::Shape { field: "roles", found, expected });
+        }
         if let Some(tokens) = &labels.tokens {
             length("tokens", tokens.len(), t)?;
         }
@@ -433,6 +440,9 @@ mod tests {
         p = parts(1, 1, 4);
         p.values[[0, 2, 1]] = f32::NAN;
         assert!(matches!(Stream::new(p), Err(StreamError::NotFinite { field: "values", head: 0, row: 2, column: 1, .. })));
+        p = parts(1, 1, 2);
+        p.labels.roles = Roles { names: vec!["hay".to_owned()], of_write: vec![0, 1], of_read: vec![0, 0], marked: None };
+        assert_eq!(Stream::new(p).unwrap_err().to_string(), "roles is a list with the role 1, but one of 1 roles is expected");
     }
 
     #[test]
