@@ -1,6 +1,6 @@
 //! Finding adapters and opening a device on one of them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::{Gpu, GpuError, Trouble};
 use crate::session::BackendChoice;
@@ -144,5 +144,14 @@ fn device(summary: &AdapterSummary, adapter: &wgpu::Adapter) -> Result<Gpu, GpuE
         log::error!("{error}");
         on_error.record(GpuError::Refused(error.to_string()));
     }));
-    Ok(Gpu { device, queue, adapter: summary.clone(), limits, trouble, kernels: Mutex::default(), staging: Mutex::default() })
+    Ok(Gpu {
+        device,
+        queue,
+        adapter: summary.clone(),
+        limits,
+        trouble,
+        kernels: Mutex::default(),
+        loop_limit: OnceLock::new(),
+        staging: Mutex::default(),
+    })
 }

@@ -153,9 +153,7 @@ impl Gpu {
             bind_group_layouts: &[Some(&layout)],
             immediate_size: MAX_PARAMETERS.min(self.limits.max_immediate_size),
         });
-        let module = self
-            .device
-            .create_shader_module(wgpu::ShaderModuleDescriptor { label: Some(name), source: wgpu::ShaderSource::Wgsl(text.into()) });
+        let module = self.module(name, text);
         let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(name),
             layout: Some(&pipeline_layout),
@@ -165,6 +163,62 @@ impl Gpu {
             cache: None,
         });
         Inner { name: name.to_owned(), pipeline, layout, bindings: bindings.len() }
+    }
+}
+
+impl Gpu {
+    /// A shader module whose loops are not counted: the counters keep compilers from unrolling. All other checks stay.
+    #[allow(unsafe_code, reason = "wgpu leaves one of its runtime checks out only so")]
+    fn module(&self, name: &str, text: &str) -> wgpu::ShaderModule {
+        let checks = wgpu::ShaderRuntimeChecks { force_loop_bounding: false, ..wgpu::ShaderRuntimeChecks::checked() };
+        let descriptor = wgpu::ShaderModuleDescriptor { label: Some(name), source: wgpu::ShaderSource::Wgsl(text.into()) };
+        // SAFETY: what is not checked is that loops end. The source is this program's own (`include_str!`, never a user's),
+        // and every loop in it counts up to a bound that is a constant or a parameter of the dispatch.
+        unsafe { self.device.create_shader_module_trusted(descriptor, checks) }
+    }
+
+    /// How many iterations of loops one thread may run in a kernel, all its loops together; `u32::MAX` where no end was
+    /// found. Found out by trying, once.
+    ///
+    /// Mesa's llvmpipe (seen in 22.3, and it is what software Vulkan and GL are) leaves every loop after 65536 of them,
+    /// without a word: the numbers are then wrong.
+    ///
+    /// # Errors
+    /// The device's trouble.
+    pub fn loop_limit(self: &Arc<Self>) -> Result<u32, GpuError> {
+        const TRIED: u32 = 1 << 20;
+        if let Some(&limit) = self.loop_limit.get() {
+            return Ok(limit);
+        }
+        let source = "
+            @group(0) @binding(0) var<storage, read_write> count: array<u32>;
+            var<immediate> tried: u32;
+            @compute @workgroup_size(1) fn main() {
+                var done = 0u;
+                for (var i = 0u; i < tried; i++) { done += count[1u + (i & 1u)]; }
+                count[0] = done;
+            }";
+        let kernel = self.kernel(&KernelSpec { name: "loop limit", source: &[source], constants: &[] })?;
+        let count = self.upload("loops", &[0_u32, 1, 1])?;
+        let bound = kernel.bind(self, &[&count])?;
+        let mut batch = self.batch();
+        batch.dispatch(&bound, &TRIED, [1, 1, 1]);
+        let id = batch.read(&count, 0..1);
+        let done = batch.submit()?.wait()?.u32(&id).first().copied().unwrap_or(0);
+        Ok(*self.loop_limit.get_or_init(|| if done == TRIED { u32::MAX } else { done }))
+    }
+
+    /// Checks that a kernel whose threads run at most `iterations` of all their loops together is safe here, see
+    /// [`Gpu::loop_limit`].
+    ///
+    /// # Errors
+    /// [`GpuError::Limit`] that names `what`, or the device's trouble.
+    pub fn check_loops(self: &Arc<Self>, what: &str, iterations: usize) -> Result<(), GpuError> {
+        // Below this every device is fine: nothing needs to be tried.
+        if iterations < 1 << 15 {
+            return Ok(());
+        }
+        self.limit(what, iterations as u64, self.loop_limit()?.into(), "iterations of a kernel's loops")
     }
 }
 

@@ -35,6 +35,9 @@
 //!
 //! Parameters of a dispatch are `var<immediate>` (push constants, at most [`MAX_PARAMETERS`] bytes): they cost no buffer,
 //! no binding and no barrier. A Rust struct of `u32` and `f32` alone, `#[repr(C)]`, has the layout of its WGSL twin.
+//!
+//! Software adapters (llvmpipe) end all loops of a thread after 65536 iterations together, silently: spread long sums over
+//! threads or dispatches, and ask [`Gpu::check_loops`] where a size could exceed that.
 
 mod adapter;
 mod batch;
@@ -44,7 +47,7 @@ mod stream;
 pub mod testing;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use thiserror::Error;
 
@@ -113,6 +116,8 @@ pub struct Gpu {
     trouble: Arc<Trouble>,
     /// Compiled kernels by their whole source: a lane that starts again compiles nothing.
     kernels: Mutex<HashMap<String, Kernel>>,
+    /// See [`Gpu::loop_limit`].
+    loop_limit: OnceLock<u32>,
     /// Staging buffers that no readback uses any more.
     staging: Mutex<Vec<wgpu::Buffer>>,
 }

@@ -128,6 +128,18 @@ mod tests {
     }
 
     #[test]
+    fn loops_that_a_device_would_cut_short_are_refused() {
+        let Some(gpu) = gpu_or_skip() else { return };
+        let limit = gpu.loop_limit().unwrap() as usize;
+        gpu.check_loops("short", 1000).unwrap();
+        gpu.check_loops("at the limit", limit).unwrap();
+        if limit < u32::MAX as usize {
+            assert!(matches!(gpu.check_loops("long", limit + 1), Err(GpuError::Limit { ref what, .. }) if what == "long"));
+        }
+        assert!(limit >= 1 << 15, "{limit}: `check_loops` takes less than that for safe everywhere");
+    }
+
+    #[test]
     fn auto_takes_no_software() {
         if let Ok((gpu, reason)) = Gpu::open(BackendChoice::Auto) {
             assert!(gpu.adapter().real && reason == "a real GPU");
