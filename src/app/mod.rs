@@ -1,15 +1,83 @@
 //! The window: what is looked at, commands, keys, layout, theme.
+//!
+//! Each frame receives (what the engine and other threads have to say), carries out (what was asked for), and paints.
+//! [`app`] is the window itself; everything that can be told without a picture is in a module of its own, and tested
+//! there: [`timeline`] (time), [`state`] (runs), [`ribbon`] and [`facts`] (what pictures and the inspector say),
+//! [`commands`] (names and keys), [`prefs`].
 
+mod actions;
+#[allow(clippy::module_inception, reason = "the window is what this module is about")]
+pub mod app;
 pub mod command;
 pub mod commands;
+pub mod dialogs;
+pub mod facts;
 pub mod icon;
+pub mod inspector;
+pub mod jobs;
+pub mod layout;
+pub mod menu;
 pub mod params;
 pub mod prefs;
 pub mod ribbon;
 pub mod session_panel;
 pub mod state;
+pub mod status_bar;
 #[cfg(test)]
 mod testing;
 pub mod theme;
 pub mod timeline;
 pub mod timeline_bar;
+
+use std::path::PathBuf;
+
+use eframe::egui::ViewportBuilder;
+use thiserror::Error;
+
+pub use app::{App, Options};
+
+use crate::session::Session;
+
+/// Why there is no window.
+#[derive(Debug, Error)]
+pub enum AppError {
+    /// The system has no display.
+    #[error(
+        "there is no display to open a window on ({0}); without one, `mnemoscope run SESSION --out DIR` computes and writes the trace, and `mnemoscope screenshot SESSION --out FILE.png` draws the window into a file"
+    )]
+    NoDisplay(String),
+    /// The window could not be opened for another reason.
+    #[error("the window cannot be opened: {0}")]
+    Window(String),
+}
+
+/// Opens the window on a file, or on the bundled capture, and returns when it is closed.
+///
+/// A file that cannot be opened is said in the window, over the bundled capture.
+///
+/// # Errors
+/// If there is no window: no display, no adapter to paint with.
+pub fn run(file: Option<PathBuf>) -> Result<(), AppError> {
+    let options = eframe::NativeOptions { viewport: viewport(), ..eframe::NativeOptions::default() };
+    let created = eframe::run_native(
+        "Mnemoscope",
+        options,
+        Box::new(|cc| {
+            let options = Options { preferences: prefs::Preferences::path(), ..Options::default() };
+            let mut app = App::new(&cc.egui_ctx, Session::default(), None, options)?;
+            if let Some(file) = file {
+                app.open(file);
+            }
+            Ok(Box::new(app))
+        }),
+    );
+    created.map_err(|error| match error {
+        eframe::Error::WinitEventLoop(e) => AppError::NoDisplay(e.to_string()),
+        eframe::Error::Winit(e) => AppError::NoDisplay(e.to_string()),
+        other => AppError::Window(other.to_string()),
+    })
+}
+
+fn viewport() -> ViewportBuilder {
+    ViewportBuilder::default().with_title("Mnemoscope").with_app_id("mnemoscope").with_inner_size([1440.0, 900.0]).with_min_inner_size([900.0, 600.0])
+}

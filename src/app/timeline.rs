@@ -149,6 +149,12 @@ impl Timeline {
         self.writes() != before
     }
 
+    /// Seconds until the playhead moves by itself; `None` while it does not.
+    #[must_use]
+    pub fn until_next(&self) -> Option<f64> {
+        self.playing.then(|| ((1.0 - self.carry) / f64::from(self.speed)).max(0.0))
+    }
+
     fn seek(&mut self, writes: usize) {
         let writes = writes.min(self.total);
         let below = self.floor(writes);

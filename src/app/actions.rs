@@ -1,0 +1,287 @@
+//! Carrying out what was asked for: commands, answers of jobs, dropped files. Grouped by who owns what is changed.
+
+use std::path::{Path, PathBuf};
+
+use eframe::egui::{Context, ViewportCommand};
+
+use crate::app::app::App;
+use crate::app::command::{Command, SessionCommand, ViewCommand, WindowCommand};
+use crate::app::dialogs::Dialog;
+use crate::app::jobs::{Done, Prepared, Purpose};
+use crate::app::layout::PanelLayout;
+use crate::app::menu::MenuLook;
+use crate::app::theme;
+use crate::param::{ParamValue, Params};
+use crate::session::{Session, Source};
+
+impl App {
+    /// Carries out commands, and paints again if one of them changed something.
+    pub(super) fn carry_out_all(&mut self, commands: Vec<Command>) {
+        let mut changed = false;
+        for command in commands {
+            changed |= match command {
+                Command::Time(command) => {
+                    let before = self.timeline.clone();
+                    self.timeline.command(command);
+                    self.timeline != before
+                }
+                Command::Session(command) => self.session_command(command),
+                Command::View(command) => self.view_command(command),
+                Command::Window(command) => {
+                    self.window_command(command);
+                    true
+                }
+            };
+        }
+        if changed {
+            self.ctx.request_repaint();
+        }
+    }
+
+    /// Has the session as set checked and, if it can, run.
+    pub(super) fn replan(&mut self) {
+        self.ticket += 1;
+        self.planning = true;
+        self.jobs.plan(self.ticket, self.session.clone(), self.base());
+    }
+
+    /// The folder that the session's paths are relative to.
+    fn base(&self) -> Option<PathBuf> {
+        self.path.as_deref().and_then(Path::parent).map(Path::to_owned)
+    }
+
+    fn session_command(&mut self, command: SessionCommand) -> bool {
+        let session = &mut self.session;
+        let before = session.clone();
+        match command {
+            SessionCommand::Source(source) => session.source = source,
+            SessionCommand::LaneParam { lane, name, value } => {
+                if let Some(lane) = session.lanes.get_mut(lane) {
+                    set(&mut lane.params, name, value);
+                }
+            }
+            SessionCommand::TaskParam { name, value } => {
+                if let Source::Task(task) = &mut session.source {
+                    set(&mut task.params, name, value);
+                }
+            }
+            SessionCommand::LaneEnabled { lane, enabled } => {
+                if let Some(lane) = session.lanes.get_mut(lane) {
+                    lane.enabled = enabled;
+                }
+            }
+            SessionCommand::Backend(backend) => session.backend = backend,
+            SessionCommand::Seed(seed) => session.seed = seed,
+            SessionCommand::NewSeed => session.seed = session.seed.wrapping_add(1),
+            SessionCommand::Reset => {
+                self.replan();
+                return true;
+            }
+        }
+        let changed = *session != before;
+        if changed {
+            self.replan();
+        }
+        changed
+    }
+
+    fn view_command(&mut self, command: ViewCommand) -> bool {
+        match command {
+            ViewCommand::Hover(write) => self.selection.hovered = Some(write),
+            ViewCommand::Select(token) => self.selection.token = token,
+            ViewCommand::KvHead(head) => self.session.view.kv_head = head,
+            ViewCommand::QueryHead(head) => self.session.view.query_head = head,
+        }
+        true
+    }
+
+    fn window_command(&mut self, command: WindowCommand) {
+        match command {
+            WindowCommand::Open => self.jobs.pick(Purpose::Open, String::new()),
+            WindowCommand::OpenPath => self.ask_path(Purpose::Open, None),
+            WindowCommand::OpenFile(path) => self.open(path),
+            WindowCommand::Save => match self.path.clone().filter(|p| is_session(p)) {
+                Some(path) => self.save_to(path),
+                None => self.jobs.pick(Purpose::SaveSession, self.suggested("ron")),
+            },
+            WindowCommand::SaveAs => self.jobs.pick(Purpose::SaveSession, self.suggested("ron")),
+            WindowCommand::SaveAsPath => self.ask_path(Purpose::SaveSession, None),
+            WindowCommand::ExportPicture => self.jobs.pick(Purpose::Picture, self.suggested("png")),
+            WindowCommand::ExportTrace => self.jobs.pick(Purpose::Trace, String::new()),
+            WindowCommand::Theme(choice) => {
+                self.preferences.theme = choice;
+                self.options.theme = None;
+                self.restyle();
+            }
+            WindowCommand::Larger => self.rescale(1),
+            WindowCommand::Smaller => self.rescale(-1),
+            WindowCommand::NormalSize => {
+                self.preferences.scale = 1.0;
+                self.restyle();
+            }
+            WindowCommand::TogglePanel(name) => self.layout.toggle(name),
+            WindowCommand::ResetLayout => self.layout.reset(),
+            WindowCommand::ToggleKeys => self.dialogs.toggle_keys(),
+            WindowCommand::Quit => self.ctx.send_viewport_cmd(ViewportCommand::Close),
+        }
+    }
+
+    fn rescale(&mut self, tenths: i8) {
+        self.preferences.rescale(tenths);
+        self.restyle();
+    }
+
+    fn restyle(&mut self) {
+        theme::install(&self.ctx, self.options.theme.unwrap_or(self.preferences.theme), self.preferences.scale);
+        self.save_preferences();
+    }
+
+    fn save_preferences(&self) {
+        if let Some(path) = &self.options.preferences
+            && let Err(error) = self.preferences.save(path)
+        {
+            log::warn!("{}: {error}; preferences are not kept", path.display());
+        }
+    }
+
+    /// What the menu is drawn from.
+    pub(super) fn menu_look(&self) -> MenuLook<'_> {
+        MenuLook { preferences: &self.preferences, layout: &self.layout, session: self.path.as_deref(), playing: self.timeline.playing() }
+    }
+
+    /// Files dropped on the window: the first is opened.
+    pub(super) fn dropped(&mut self, ctx: &Context) {
+        let path = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
+        if let Some(path) = path {
+            self.open(path);
+        }
+    }
+
+    /// Opens a session or a capture; what is on screen stays until it has been read and checked.
+    pub fn open(&mut self, path: PathBuf) {
+        self.notice = Some(format!("Opening {}", path.display()));
+        self.jobs.open(path);
+    }
+
+    /// A path was given, in our own field or in the system's dialog.
+    pub(super) fn path_given(&mut self, purpose: Purpose, path: PathBuf) {
+        match purpose {
+            Purpose::Open => self.open(path),
+            Purpose::SaveSession => self.save_to(with_extension(path, "ron")),
+            Purpose::Picture => self.export_picture(with_extension(path, "png")),
+            Purpose::Trace => self.export_trace(path),
+        }
+    }
+
+    fn save_to(&mut self, path: PathBuf) {
+        let session = self.session();
+        self.jobs.save(session, path, self.base());
+    }
+
+    fn export_picture(&mut self, path: PathBuf) {
+        let (outbox, wake) = self.jobs.outbox();
+        self.ctx.request_screenshot(move |picture| {
+            std::thread::spawn(move || {
+                let result = crate::app::jobs::write_png(&path, &picture);
+                if outbox.send(Done::Written { purpose: Purpose::Picture, path, result }).is_ok() {
+                    wake();
+                }
+            });
+        });
+    }
+
+    fn ask_path(&mut self, purpose: Purpose, note: Option<String>) {
+        let text = match (purpose, &self.path) {
+            (Purpose::Open | Purpose::SaveSession, Some(path)) => path.display().to_string(),
+            _ => String::new(),
+        };
+        self.dialogs.push(Dialog::Path { purpose, text, note });
+    }
+
+    fn suggested(&self, extension: &str) -> String {
+        let stem = self.path.as_deref().and_then(Path::file_stem).map_or_else(|| "session".into(), |s| s.to_string_lossy().into_owned());
+        format!("{stem}.{extension}")
+    }
+
+    /// Takes in the answer of a job.
+    pub(super) fn done(&mut self, done: Done) {
+        match done {
+            Done::Planned { ticket, .. } if ticket != self.ticket => {}
+            Done::Planned { result, .. } => {
+                self.planning = false;
+                match result {
+                    Ok(prepared) => self.start(prepared),
+                    Err(problem) => self.problem = Some(problem),
+                }
+            }
+            Done::Opened { path, result } => match result {
+                Ok(opened) => self.adopt(path, opened.0, opened.1),
+                Err(message) => {
+                    self.notice = None;
+                    self.dialogs.error("The file cannot be opened", message);
+                }
+            },
+            Done::Picked { purpose, path: Some(path), .. } => self.path_given(purpose, path),
+            Done::Picked { purpose, path: None, at_once: true } => {
+                let note = "This system offers no file dialog, or it closed at once. The path can be typed here.";
+                self.ask_path(purpose, Some(note.to_owned()));
+            }
+            Done::Picked { .. } => {}
+            Done::Written { purpose, path, result } => self.written(purpose, &path, result),
+        }
+        self.ctx.request_repaint();
+    }
+
+    fn adopt(&mut self, path: PathBuf, session: Session, prepared: Prepared) {
+        // Whatever is still being checked belongs to the session that is leaving.
+        self.ticket += 1;
+        self.planning = false;
+        self.layout = PanelLayout::new(session.view.layout.as_deref());
+        self.next_view = Some(session.view.clone());
+        self.session = session;
+        self.notice = Some(format!("Opened {}", path.display()));
+        self.preferences.remember(&path);
+        self.path = Some(path);
+        self.save_preferences();
+        self.start(prepared);
+    }
+
+    fn written(&mut self, purpose: Purpose, path: &Path, result: Result<(), String>) {
+        match result {
+            Ok(()) => {
+                self.notice = Some(format!("Wrote {}", path.display()));
+                if purpose == Purpose::SaveSession {
+                    // The capture's path in the file may be another now, as seen from the file's folder.
+                    if let Ok(Session { source, .. }) = Session::open(path) {
+                        self.session.source = source;
+                    }
+                    self.path = Some(path.to_owned());
+                    self.preferences.remember(path);
+                    self.save_preferences();
+                }
+            }
+            Err(message) => {
+                self.notice = None;
+                self.dialogs.error(format!("{}: not written", purpose.title()), message);
+            }
+        }
+    }
+}
+
+fn set(params: &mut Params, name: &str, value: Option<ParamValue>) {
+    match value {
+        Some(value) => params.set(name, value),
+        None => {
+            params.0.remove(name);
+        }
+    }
+}
+
+/// True for a file that a session may be saved over: a capture may not.
+fn is_session(path: &Path) -> bool {
+    path.extension().is_none_or(|e| e != "safetensors")
+}
+
+fn with_extension(path: PathBuf, extension: &str) -> PathBuf {
+    if path.extension().is_some() { path } else { path.with_extension(extension) }
+}

@@ -1,0 +1,355 @@
+//! The window's state and its frame: receive, carry out, paint.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use eframe::egui::{self, CentralPanel, Context, Frame, Margin, Panel, RichText, Ui, ViewportCommand};
+
+use crate::app::command::{Command, ViewCommand};
+use crate::app::commands;
+use crate::app::dialogs::Dialogs;
+use crate::app::inspector::Inspector;
+use crate::app::jobs::{Jobs, Prepared};
+use crate::app::layout::{self, PanelLayout};
+use crate::app::menu;
+use crate::app::prefs::Preferences;
+use crate::app::session_panel::{self, Problem, SessionLook};
+use crate::app::state::Runs;
+use crate::app::status_bar::{self, Status};
+use crate::app::theme;
+use crate::app::timeline::Timeline;
+use crate::app::timeline_bar::TimelineBar;
+use crate::engine::Engine;
+use crate::panel::{LaneLook, Look, PANELS, Selection};
+use crate::session::{Session, View};
+
+/// At most this long a frame is spent on taking in what the engine wrote.
+const RECEIVE: Duration = Duration::from_millis(3);
+
+/// How a window differs from another with the same session.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Where preferences are kept; `None`: they are neither read nor written.
+    pub preferences: Option<PathBuf>,
+    /// This theme instead of the preferred one.
+    pub theme: Option<theme::ThemeChoice>,
+    /// Leave out what differs from run to run (times): for pictures that are compared.
+    pub without_times: bool,
+}
+
+/// The window. See the module's page.
+#[derive(Debug)]
+pub struct App {
+    pub(super) session: Session,
+    pub(super) path: Option<PathBuf>,
+    pub(super) runs: Runs,
+    pub(super) timeline: Timeline,
+    pub(super) selection: Selection,
+    pub(super) layout: PanelLayout,
+    pub(super) dialogs: Dialogs,
+    pub(super) preferences: Preferences,
+    pub(super) options: Options,
+    pub(super) jobs: Jobs,
+    pub(super) engine: Engine,
+    pub(super) ctx: Context,
+    /// The newest question to the thread that checks sessions; older answers are thrown away.
+    pub(super) ticket: u64,
+    pub(super) planning: bool,
+    pub(super) problem: Option<Problem>,
+    pub(super) layers: Vec<u32>,
+    /// The view that a session just opened asks for, until its run is on screen.
+    pub(super) next_view: Option<View>,
+    pub(super) notice: Option<String>,
+    pub(super) dismissed: usize,
+    pub(super) title: String,
+    bar: TimelineBar,
+    inspector: Inspector,
+    last_time: f64,
+    frame_seconds: f64,
+}
+
+impl App {
+    /// A window on a session. `path` is the file that the session came from, if it came from one.
+    ///
+    /// # Errors
+    /// If the operating system gives no threads.
+    pub fn new(ctx: &Context, session: Session, path: Option<PathBuf>, options: Options) -> std::io::Result<Self> {
+        let wake = |ctx: &Context| {
+            let ctx = ctx.clone();
+            move || ctx.request_repaint()
+        };
+        let preferences = options.preferences.as_deref().map(Preferences::load).unwrap_or_default();
+        theme::install(ctx, options.theme.unwrap_or(preferences.theme), preferences.scale);
+        let view = session.view.clone();
+        let mut app = Self {
+            layout: PanelLayout::new(view.layout.as_deref()),
+            timeline: Timeline::new(0, 1, view.position, view.speed, view.repeat),
+            selection: Selection { hovered: None, token: view.token },
+            next_view: Some(view),
+            session,
+            path,
+            runs: Runs::default(),
+            dialogs: Dialogs::default(),
+            preferences,
+            options,
+            jobs: Jobs::spawn(wake(ctx))?,
+            engine: Engine::spawn(wake(ctx))?,
+            ctx: ctx.clone(),
+            ticket: 0,
+            planning: false,
+            problem: None,
+            layers: Vec::new(),
+            notice: None,
+            dismissed: 0,
+            title: String::new(),
+            bar: TimelineBar::default(),
+            inspector: Inspector::default(),
+            last_time: 0.0,
+            frame_seconds: 0.0,
+        };
+        app.replan();
+        Ok(app)
+    }
+
+    /// True when nothing is under way: no session being checked, no run computing. For tests and pictures.
+    #[must_use]
+    pub fn at_rest(&self) -> bool {
+        !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing()
+    }
+
+    /// The time of the run on screen.
+    #[must_use]
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// What is selected.
+    #[must_use]
+    pub fn selection(&self) -> Selection {
+        self.selection
+    }
+
+    /// The runs: the one on screen and the one to come.
+    #[must_use]
+    pub fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// Why the session as set cannot run, if it cannot.
+    #[must_use]
+    pub fn problem(&self) -> Option<&Problem> {
+        self.problem.as_ref()
+    }
+
+    /// The session as it would be saved now.
+    #[must_use]
+    pub fn session(&self) -> Session {
+        let at_end = self.timeline.wanted() >= self.timeline.total();
+        // A session that is still loading keeps the view it asks for.
+        let view = self.next_view.clone().unwrap_or_else(|| View {
+            position: (!at_end).then(|| self.timeline.writes()),
+            speed: self.timeline.speed(),
+            repeat: self.timeline.repeat(),
+            token: self.selection.token,
+            layout: self.layout.save(),
+            ..self.session.view.clone()
+        });
+        Session { view, ..self.session.clone() }
+    }
+
+    /// One frame: receive, carry out what was asked for, paint.
+    pub fn frame(&mut self, ui: &mut Ui) {
+        let start = Instant::now();
+        self.receive();
+        let mut asked = Vec::new();
+        if !self.dialogs.any() {
+            commands::pressed(ui.ctx(), &mut asked);
+        }
+        self.dropped(ui.ctx());
+        self.carry_out_all(asked);
+        self.tick(ui.ctx());
+        let mut asked = Vec::new();
+        self.paint(ui, &mut asked);
+        self.hover(&mut asked);
+        self.carry_out_all(asked);
+        if let Some((purpose, path)) = self.dialogs.ui(ui.ctx()) {
+            self.path_given(purpose, path);
+            ui.ctx().request_repaint();
+        }
+        self.frame_seconds += (start.elapsed().as_secs_f64() - self.frame_seconds) * 0.1;
+    }
+
+    fn receive(&mut self) {
+        let Self { engine, runs, .. } = self;
+        let more = engine.drain(RECEIVE, |event| runs.apply(event));
+        let wanted = self.next_view.as_ref().map_or(self.timeline.wanted(), |v| v.position.unwrap_or(usize::MAX));
+        if self.runs.present(wanted) {
+            self.presented();
+        }
+        if let Some(run) = self.runs.current() {
+            self.timeline.reach(run.reached);
+        }
+        while let Some(done) = self.jobs.next() {
+            self.done(done);
+        }
+        if more {
+            self.ctx.request_repaint();
+        } else if self.runs.waiting() {
+            // The old pictures make way after a moment even if no event comes to say so.
+            self.ctx.request_repaint_after(Duration::from_millis(50));
+        }
+    }
+
+    /// Another run has come on screen.
+    fn presented(&mut self) {
+        let Some(run) = self.runs.current() else { return };
+        let (total, step) = (run.plan.stream.writes(), run.plan.step);
+        if let Some(view) = self.next_view.take() {
+            self.timeline = Timeline::new(total, step, view.position, view.speed, view.repeat);
+            self.selection.token = view.token;
+        } else {
+            self.timeline.retarget(total, step, run.reached);
+        }
+        self.selection.hovered = None;
+        self.selection.token = self.selection.token.filter(|t| *t < total);
+        self.dismissed = 0;
+        let title = format!("{} · Mnemoscope", run.plan.stream.labels().title);
+        if title != self.title {
+            self.ctx.send_viewport_cmd(ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
+    }
+
+    /// Starts the run of a checked session.
+    pub(super) fn start(&mut self, prepared: Prepared) {
+        self.layers = prepared.layers;
+        self.problem = None;
+        let request = self.runs.start(prepared.plan);
+        self.engine.send(request);
+    }
+
+    fn tick(&mut self, ctx: &Context) {
+        let now = ctx.input(|i| i.time);
+        let passed = (now - self.last_time).clamp(0.0, 0.25);
+        self.last_time = now;
+        self.timeline.tick(passed);
+        if let Some(seconds) = self.timeline.until_next() {
+            ctx.request_repaint_after(Duration::from_secs_f64(seconds.min(1.0)));
+        }
+    }
+
+    /// Takes what the pointer is over out of the commands: it is sent every frame, and goes away with the pointer.
+    fn hover(&mut self, asked: &mut Vec<Command>) {
+        let mut hovered = None;
+        asked.retain(|c| if let Command::View(ViewCommand::Hover(write)) = c { hovered = Some(*write); false } else { true });
+        if hovered != self.selection.hovered {
+            self.selection.hovered = hovered;
+            self.ctx.request_repaint();
+        }
+    }
+
+    fn paint(&mut self, ui: &mut Ui, asked: &mut Vec<Command>) {
+        let dark = ui.visuals().dark_mode;
+        let surface = |h: i8, v: i8| Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::symmetric(h, v));
+        let (bar, side) = (surface(8, 3), surface(8, 4));
+        Panel::top("menu").frame(bar).show(ui, |ui| menu::ui(ui, &self.menu_look(), asked));
+        self.strips(ui);
+        Panel::bottom("status").frame(bar).exact_size(22.0).show(ui, |ui| {
+            let frame_seconds = (!self.options.without_times).then_some(self.frame_seconds);
+            let computing = self.planning || self.runs.computing();
+            status_bar::ui(ui, Status { run: self.runs.current(), computing, notice: self.notice.as_deref(), frame_seconds });
+        });
+        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, .. } = self;
+        let plan = runs.current().map(|r| Arc::clone(&r.plan));
+        Panel::bottom("timeline").frame(side).exact_size(88.0).show(ui, |ui| {
+            if let Some(plan) = &plan {
+                bar.ui(ui, plan, timeline, *selection, asked);
+            }
+        });
+        Panel::left("session").frame(side).default_size(268.0).size_range(230.0..=420.0).show(ui, |ui| {
+            let look = SessionLook { session, plan: plan.as_deref(), problem: problem.as_ref(), layers };
+            session_panel::ui(ui, look, asked);
+        });
+        let Some(run) = runs.current() else {
+            loading(ui, problem.as_ref());
+            return;
+        };
+        let lanes: Vec<LaneLook<'_>> = run
+            .plan
+            .lanes
+            .iter()
+            .zip(&run.traces)
+            .map(|(plan, trace)| LaneLook { plan, trace, colour: theme::lane_colour(plan.index, dark) })
+            .collect();
+        let (kv, group) = (run.plan.stream.kv_heads(), run.plan.stream.query_heads() / run.plan.stream.kv_heads());
+        let kv_head = session.view.kv_head.min(kv - 1);
+        let look = Look {
+            plan: &run.plan,
+            lanes: &lanes,
+            writes: timeline.writes(),
+            reached: run.reached,
+            kv_head,
+            query_head: kv_head * group + session.view.query_head.min(group - 1),
+            selection: *selection,
+        };
+        Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
+            if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL) {
+                Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(270.0).size_range(80.0..=600.0).show(ui, |ui| {
+                    ui.add_space(4.0);
+                    ui.label(RichText::new(recall.title.to_uppercase()).small().strong());
+                    layout.panel(ui, layout::RECALL, &look, asked);
+                });
+            }
+            CentralPanel::default().frame(Frame::NONE).show(ui, |ui| inspector.ui(ui, &look, asked));
+        });
+        let centre = Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::same(0));
+        CentralPanel::default().frame(centre).show(ui, |ui| layout.ui(ui, &look, asked));
+    }
+
+    /// Lines across the window for what the user should know: the device was lost, the run stopped.
+    fn strips(&mut self, ui: &mut Ui) {
+        let Some(run) = self.runs.current() else { return };
+        let words: Vec<(bool, String)> = run
+            .banners
+            .iter()
+            .map(|b| (false, b.clone()))
+            .chain(run.error.iter().map(|e| (true, format!("The run stopped: {e}"))))
+            .skip(self.dismissed)
+            .collect();
+        for (i, (bad, text)) in words.into_iter().enumerate() {
+            let colour = if bad { ui.visuals().error_fg_color } else { ui.visuals().warn_fg_color };
+            let frame = Frame::new().fill(colour.gamma_multiply(0.16)).inner_margin(Margin::symmetric(8, 3));
+            Panel::top(format!("strip {i}")).frame(frame).show(ui, |ui| {
+                ui.horizontal(|ui| {
+                    ui.add(egui::Label::new(RichText::new(text).color(colour)).truncate());
+                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                        if i == 0 && ui.small_button("dismiss").clicked() {
+                            self.dismissed += 1;
+                        }
+                    });
+                });
+            });
+        }
+    }
+}
+
+/// The centre before the first run: what is going on, or why nothing is.
+fn loading(ui: &mut Ui, problem: Option<&Problem>) {
+    CentralPanel::default().show(ui, |ui| {
+        ui.centered_and_justified(|ui| match problem {
+            Some(problem) => ui.colored_label(ui.visuals().error_fg_color, &problem.message),
+            None => ui.weak("Loading the stream"),
+        });
+    });
+}
+
+impl eframe::App for App {
+    fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
+        self.frame(ui);
+    }
+
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        visuals.panel_fill.to_normalized_gamma_f32()
+    }
+}

@@ -1,0 +1,150 @@
+//! Windows over the window: errors, a field for a path, the sheet of keys.
+
+use std::path::PathBuf;
+
+use eframe::egui::{self, Grid, Id, Key, Label, Modal, RichText, TextEdit, Ui};
+
+use crate::app::commands::{COMMANDS, GROUPS};
+use crate::app::jobs::Purpose;
+
+/// One dialog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum Dialog {
+    /// Something could not be done.
+    Error { title: String, message: String },
+    /// A path is asked for.
+    Path { purpose: Purpose, text: String, note: Option<String> },
+    /// The keys.
+    Keys,
+}
+
+/// The dialogs that are open; the last is on top.
+#[derive(Debug, Default)]
+pub struct Dialogs {
+    open: Vec<Dialog>,
+}
+
+impl Dialogs {
+    /// Opens one.
+    pub fn push(&mut self, dialog: Dialog) {
+        self.open.push(dialog);
+    }
+
+    /// Opens an error.
+    pub fn error(&mut self, title: impl Into<String>, message: impl Into<String>) {
+        self.push(Dialog::Error { title: title.into(), message: message.into() });
+    }
+
+    /// Opens the sheet of keys, or closes it.
+    pub fn toggle_keys(&mut self) {
+        if self.open.contains(&Dialog::Keys) {
+            self.open.retain(|d| *d != Dialog::Keys);
+        } else {
+            self.push(Dialog::Keys);
+        }
+    }
+
+    /// True if one is open: keys belong to it then.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Draws the one on top; the path that was given, if one was.
+    pub fn ui(&mut self, ctx: &egui::Context) -> Option<(Purpose, PathBuf)> {
+        let top = self.open.last_mut()?;
+        let mut close = false;
+        let mut out = None;
+        let width = (ctx.content_rect().width() - 80.0).min(520.0);
+        let modal = Modal::new(Id::unique("dialog")).show(ctx, |ui| {
+            ui.set_width(width);
+            match top {
+                Dialog::Error { title, message } => error(ui, title, message, &mut close),
+                Dialog::Path { purpose, text, note } => out = path(ui, *purpose, text, note.as_deref(), &mut close),
+                Dialog::Keys => keys(ui, &mut close),
+            }
+        });
+        if close || modal.should_close() {
+            self.open.pop();
+            ctx.request_repaint();
+        }
+        out
+    }
+}
+
+fn heading(ui: &mut Ui, text: &str) {
+    ui.label(RichText::new(text).heading().strong());
+    ui.add_space(6.0);
+}
+
+fn error(ui: &mut Ui, title: &str, message: &str, close: &mut bool) {
+    heading(ui, title);
+    ui.add(Label::new(message).wrap());
+    ui.add_space(10.0);
+    let button = ui.button("Close");
+    // Enter closes it, without a way for the eye: the only thing there is to press.
+    if button.clicked() || ui.input(|i| i.key_pressed(Key::Enter)) {
+        *close = true;
+    }
+}
+
+fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, close: &mut bool) -> Option<(Purpose, PathBuf)> {
+    heading(ui, purpose.title());
+    if let Some(note) = note {
+        ui.add(Label::new(RichText::new(note).weak()).wrap());
+        ui.add_space(4.0);
+    }
+    let field = ui.add(TextEdit::singleline(text).desired_width(f32::INFINITY).hint_text("path")).accessible_name("Path");
+    let fresh = ui.make_persistent_id(("path field", purpose.title()));
+    if !ui.data(|d| d.get_temp::<bool>(fresh).unwrap_or(false)) {
+        ui.data_mut(|d| d.insert_temp(fresh, true));
+        field.request_focus();
+    }
+    let entered = field.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
+    ui.add_space(8.0);
+    let mut out = None;
+    ui.horizontal(|ui| {
+        let word = match purpose {
+            Purpose::Open => "Open file",
+            Purpose::SaveSession => "Save",
+            Purpose::Picture | Purpose::Trace => "Export",
+        };
+        let given = !text.trim().is_empty();
+        if (ui.add_enabled(given, egui::Button::new(word)).clicked() || entered) && given {
+            out = Some((purpose, PathBuf::from(text.trim())));
+            *close = true;
+        }
+        if ui.button("Cancel").clicked() {
+            *close = true;
+        }
+    });
+    if *close {
+        ui.data_mut(|d| d.remove::<bool>(fresh));
+    }
+    out
+}
+
+fn keys(ui: &mut Ui, close: &mut bool) {
+    heading(ui, "Keys");
+    for (group, title) in GROUPS {
+        let with_keys: Vec<_> = COMMANDS.iter().filter(|c| c.group == group).filter_map(|c| c.key.map(|k| (c.title, k))).collect();
+        if with_keys.is_empty() {
+            continue;
+        }
+        ui.label(RichText::new(title.to_uppercase()).small().strong());
+        Grid::new(title).num_columns(2).spacing([16.0, 2.0]).min_col_width(150.0).show(ui, |ui| {
+            for (title, key) in with_keys {
+                ui.label(title.trim_end_matches('…'));
+                ui.weak(ui.ctx().format_shortcut(&key));
+                ui.end_row();
+            }
+        });
+        ui.add_space(4.0);
+    }
+    ui.add(Label::new(RichText::new("Tab goes from control to control; the arrows move a slider that has the focus.").weak()).wrap());
+    ui.add_space(6.0);
+    if ui.button("Close").clicked() {
+        *close = true;
+    }
+}

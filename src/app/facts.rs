@@ -1,0 +1,228 @@
+//! What is known of one token in one lane, at the playhead: read from channels by name, said in words. No picture.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::layer::lola::residency::{Place, Residency};
+use crate::panel::{LaneLook, Look};
+use crate::session::plan::Plan;
+
+/// What the inspector says of a token in a lane.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Where it is now, in a sentence.
+    pub place: String,
+    /// Names and values, in the order in which they are shown.
+    pub rows: Vec<(String, String)>,
+}
+
+impl Facts {
+    fn at(place: impl Into<String>) -> Self {
+        Self { place: place.into(), rows: Vec::new() }
+    }
+
+    fn row(&mut self, name: &str, value: impl Into<String>) {
+        self.rows.push((name.to_owned(), value.into()));
+    }
+}
+
+/// The residency indices of the lanes, by lane and key/value head; they grow with the traces.
+#[derive(Debug, Default)]
+pub struct Index {
+    plan: Option<Arc<Plan>>,
+    of_lane: BTreeMap<(usize, usize), Residency>,
+}
+
+impl Index {
+    fn residency(&mut self, look: &Look<'_>, number: usize, lane: &LaneLook<'_>) -> Option<&Residency> {
+        let chunk = lane.plan.setup.chunk;
+        let (admitted, displaced) = (lane.trace.channel("admitted")?, lane.trace.channel("displaced")?);
+        let stale = |r: &Residency| r.steps() > admitted.len();
+        let same = self.plan.as_ref().is_some_and(|p| Arc::ptr_eq(p, look.plan));
+        if !same || self.of_lane.get(&(number, look.kv_head)).is_some_and(stale) {
+            self.of_lane.clear();
+            self.plan = Some(Arc::clone(look.plan));
+        }
+        let window = lane.plan.setup.params.size("window");
+        let writes = look.plan.stream.writes();
+        let index = self.of_lane.entry((number, look.kv_head)).or_insert_with(|| Residency::new(window, chunk, writes));
+        index.extend(admitted, displaced, look.kv_head);
+        Some(index)
+    }
+
+    /// What is known of `write` in lane number `number` at the playhead.
+    pub fn facts(&mut self, look: &Look<'_>, number: usize, write: usize) -> Facts {
+        let lane = &look.lanes[number];
+        let done = lane.plan.chunks_at(look.writes);
+        let seen = (done * lane.plan.setup.chunk).min(look.plan.stream.writes());
+        if write >= seen {
+            let step = write / lane.plan.setup.chunk + 1;
+            return Facts::at(format!("Not written yet: it comes with this lane's step {step}."));
+        }
+        if lane.trace.channel("assignments").is_some() && lane.trace.channel("is_new").is_some() {
+            dictionary(look, lane, write, seen)
+        } else if let Some(index) = self.residency(look, number, lane) {
+            memories(look, lane, index, write, done)
+        } else {
+            plain(lane, write, seen)
+        }
+    }
+}
+
+/// A dictionary of centroids (OVQ).
+fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -> Facts {
+    let head = look.kv_head;
+    let wholes = |name: &str| lane.trace.channel(name).map_or(&[][..], |c| c.wholes(head));
+    let real = |name: &str| lane.trace.channel(name).and_then(|c| c.reals(head).get(write).copied());
+    let (assignments, is_new) = (wholes("assignments"), wholes("is_new"));
+    let Some(&row) = assignments.get(write) else { return Facts::at("Not computed yet.") };
+    let founded = is_new.get(write) == Some(&1);
+    let members = assignments[..seen.min(assignments.len())].iter().filter(|&&a| a == row).count();
+    let mut facts = Facts::at(if founded { format!("In centroid {row}, which it founded.") } else { format!("In centroid {row}.") });
+    facts.row("centroid's count now", members.to_string());
+    if let Some(v) = real("similarity") {
+        facts.row(if founded { "similarity before" } else { "similarity" }, number(v));
+    }
+    if let (Some(v), false) = (real("assign_margin"), founded) {
+        facts.row("ahead of the second by", if v.is_finite() { number(v) } else { "no second".to_owned() });
+    }
+    if !founded && let Some(founder) = (0..assignments.len().min(is_new.len())).find(|&i| assignments[i] == row && is_new[i] == 1) {
+        facts.row("centroid founded by", format!("token {founder}"));
+    }
+    facts
+}
+
+/// Window, sparse cache and state (LoLA).
+fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usize, done: usize) -> Facts {
+    let since = index.since(write, done).map_or_else(String::new, |s| format!(" since step {s}"));
+    let mut facts = Facts::at(match index.at(write, done) {
+        Place::NotYet => "Not computed yet.".to_owned(),
+        Place::Window => format!("In the sliding window{since}."),
+        Place::Cache => format!("In the sparse cache{since}."),
+        Place::State => format!("Folded into the state{since}."),
+    });
+    let (first, last) = scores(look, lane, write, done);
+    if let Some((step, v)) = first {
+        facts.row("score leaving the window", format!("{} (step {})", number(v), step + 1));
+    }
+    if let (Some((step, v)), true) = (last, last != first) {
+        facts.row("score last", format!("{} (step {})", number(v), step + 1));
+    }
+    if let Some(t) = done.checked_sub(1).and_then(|s| lane.trace.channel("threshold")?.reals_at(look.kv_head, s).first().copied()) {
+        facts.row("admission threshold now", if t.is_nan() { "none: the cache is not full".to_owned() } else { number(t) });
+    }
+    if let Some(step) = index.entered(write).filter(|&s| s < done) {
+        facts.row("admitted at", format!("step {}", step + 1));
+    }
+    if let Some(step) = index.left(write).filter(|&s| s < done) {
+        let by = lane.trace.channel("admitted").map_or(&[][..], |c| c.wholes_at(look.kv_head, step));
+        facts.row("displaced at", format!("step {}, by {}", step + 1, tokens(by)));
+    }
+    facts
+}
+
+/// A token's first and last score up to the playhead, with their steps.
+fn scores(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, done: usize) -> (Option<(usize, f32)>, Option<(usize, f32)>) {
+    let (Some(ids), Some(values)) = (lane.trace.channel("candidates"), lane.trace.channel("candidate_scores")) else {
+        return (None, None);
+    };
+    let at = |step: usize| {
+        let place = ids.wholes_at(look.kv_head, step).binary_search(&(write as i32)).ok()?;
+        values.reals_at(look.kv_head, step).get(place).map(|v| (step, *v))
+    };
+    let steps = done.min(ids.len()).min(values.len());
+    ((0..steps).find_map(at), (0..steps).rev().find_map(at))
+}
+
+/// Layers whose memory says nothing of single tokens.
+fn plain(lane: &LaneLook<'_>, write: usize, seen: usize) -> Facts {
+    match lane.plan.kind.name() {
+        "full" => Facts::at(format!("Held whole, with all {seen} writes.")),
+        "window" => {
+            let window = lane.plan.setup.params.size("window");
+            if write + window >= seen {
+                Facts::at(format!("In the window; it leaves after {} more writes.", write + window - seen + 1))
+            } else {
+                Facts::at(format!("Forgotten: it left the window {} writes ago.", seen - write - window))
+            }
+        }
+        _ => Facts::at(format!("Folded into the state, with {} others.", seen - 1)),
+    }
+}
+
+/// What the reads that belong to `write` got from a lane: those that see it last, and those whose answer it is.
+#[must_use]
+pub fn reads(look: &Look<'_>, lane: &LaneLook<'_>, write: usize) -> Vec<(String, String)> {
+    let stream = &look.plan.stream;
+    let own = stream.reads_within(write..write + 1);
+    let asked = stream.labels().answer_at.as_ref().map_or_else(Vec::new, |at| {
+        (0..at.len()).filter(|&r| at[r] as usize == write && stream.after()[r] as usize <= look.writes).collect()
+    });
+    let own = own.filter(|&r| stream.after()[r] as usize <= look.writes).take(1);
+    own.map(|r| ("read here", r)).chain(asked.into_iter().take(4).map(|r| ("asked for by", r))).filter_map(|(name, r)| answer(look, lane, name, r)).collect()
+}
+
+fn answer(look: &Look<'_>, lane: &LaneLook<'_>, name: &str, read: usize) -> Option<(String, String)> {
+    let head = look.query_head;
+    let real = |name: &str| lane.trace.channel(name).and_then(|c| c.reals(head).get(read).copied());
+    let verdict = if let Some(correct) = lane.trace.channel("correct").and_then(|c| c.wholes(head).get(read).copied()) {
+        if correct == 1 { "right".to_owned() } else { "wrong".to_owned() }
+    } else {
+        let (error, target) = (real("error_sq")?, real("target_sq")?);
+        let relative = if target > 0.0 { (error / target).sqrt() } else { f32::NAN };
+        format!("error {}{}", number(relative), real("cosine").map_or_else(String::new, |c| format!(", cosine {}", number(c))))
+    };
+    let shares = lane.trace.channel("shares").map_or(&[][..], |c| c.reals_at(head, read));
+    let split = match shares {
+        [w, c, s] => format!("; window {:.0}%, cache {:.0}%, state {:.0}%", w * 100.0, c * 100.0, s * 100.0),
+        _ => String::new(),
+    };
+    Some((format!("{name} {read}"), format!("{verdict}{split}")))
+}
+
+/// A number with four significant digits or so.
+#[must_use]
+pub fn number(v: f32) -> String {
+    let a = v.abs();
+    if !v.is_finite() {
+        format!("{v}")
+    } else if a != 0.0 && !(1e-3..1e5).contains(&a) {
+        format!("{v:.2e}")
+    } else if a >= 100.0 {
+        format!("{v:.1}")
+    } else if a >= 10.0 {
+        format!("{v:.2}")
+    } else {
+        format!("{v:.3}")
+    }
+}
+
+/// A few token numbers, and how many more.
+fn tokens(ids: &[i32]) -> String {
+    match ids {
+        [] => "none".to_owned(),
+        [one] => format!("token {one}"),
+        [a, b] => format!("tokens {a} and {b}"),
+        [a, b, rest @ ..] => format!("tokens {a}, {b} and {} more", rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let cases = [(0.0, "0.000"), (1.0, "1.000"), (0.12345, "0.123"), (12.345, "12.35"), (1234.56, "1234.6"), (1e-5, "1.00e-5")];
+        for (v, text) in cases {
+            assert_eq!(number(v), text);
+        }
+        assert_eq!(number(f32::INFINITY), "inf");
+    }
+
+    #[test]
+    fn tokens_are_counted() {
+        assert_eq!(tokens(&[7]), "token 7");
+        assert_eq!(tokens(&[7, 8, 9, 10]), "tokens 7, 8 and 2 more");
+    }
+}

@@ -1,0 +1,241 @@
+//! What must not hold up the window: reading and checking sessions, file dialogs, writing files. Each on a thread, each
+//! with an answer in [`Done`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use eframe::egui::ColorImage;
+
+use crate::app::session_panel::Problem;
+use crate::session::plan::Plan;
+use crate::session::{Session, Source};
+use crate::stream::capture::Capture;
+
+/// An answer within this time came from no person: there is no dialog on this system.
+const AT_ONCE: Duration = Duration::from_millis(300);
+
+/// What a path is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A session or a capture to open.
+    Open,
+    /// Where to save the session.
+    SaveSession,
+    /// Where to write the window as a picture.
+    Picture,
+    /// The folder for the trace.
+    Trace,
+}
+
+impl Purpose {
+    /// What the dialog is called.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Open => "Open a session or a capture",
+            Self::SaveSession => "Save the session",
+            Self::Picture => "Export the window as PNG",
+            Self::Trace => "Export the trace to a folder",
+        }
+    }
+}
+
+/// A session checked and loaded, with what else the window wants to know of it.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// Ready to run.
+    pub plan: Arc<Plan>,
+    /// The layers in the capture, if it is one.
+    pub layers: Vec<u32>,
+}
+
+/// An answer of a job.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum Done {
+    /// A session was checked; `ticket` says which.
+    Planned { ticket: u64, result: Result<Prepared, Problem> },
+    /// A file was opened, or not.
+    Opened { path: PathBuf, result: Result<Box<(Session, Prepared)>, String> },
+    /// A file dialog was answered; `at_once` if no person can have done it.
+    Picked { purpose: Purpose, path: Option<PathBuf>, at_once: bool },
+    /// A file was written, or not.
+    Written { purpose: Purpose, path: PathBuf, result: Result<(), String> },
+}
+
+enum Task {
+    Plan { ticket: u64, session: Box<Session>, base: Option<PathBuf> },
+    Open(PathBuf),
+}
+
+/// The threads' other end. Threads end when this is dropped.
+pub struct Jobs {
+    tasks: Sender<Task>,
+    outbox: Sender<Done>,
+    inbox: Receiver<Done>,
+    wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl std::fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Jobs").finish_non_exhaustive()
+    }
+}
+
+impl Jobs {
+    /// Starts the thread that checks sessions; `wake` is called after every answer.
+    ///
+    /// # Errors
+    /// If the operating system gives no thread.
+    pub fn spawn(wake: impl Fn() + Send + Sync + 'static) -> std::io::Result<Self> {
+        let (tasks, queue) = unbounded();
+        let (outbox, inbox) = unbounded();
+        let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(wake);
+        let (out, woken) = (outbox.clone(), Arc::clone(&wake));
+        thread::Builder::new().name("plans".to_owned()).spawn(move || work(&queue, &out, &*woken))?;
+        Ok(Self { tasks, outbox, inbox, wake })
+    }
+
+    /// The next answer, if there is one.
+    #[must_use]
+    pub fn next(&self) -> Option<Done> {
+        self.inbox.try_recv().ok()
+    }
+
+    /// Checks a session. Of several that wait, the newest alone is checked.
+    pub fn plan(&self, ticket: u64, session: Session, base: Option<PathBuf>) {
+        self.task(Task::Plan { ticket, session: Box::new(session), base });
+    }
+
+    /// Opens a session or a capture.
+    pub fn open(&self, path: PathBuf) {
+        self.task(Task::Open(path));
+    }
+
+    /// Saves a session.
+    pub fn save(&self, session: Session, path: PathBuf, base: Option<PathBuf>) {
+        self.run(move || {
+            let result = session.save(&path, base.as_deref()).map_err(|e| e.to_string());
+            Done::Written { purpose: Purpose::SaveSession, path, result }
+        });
+    }
+
+    /// Writes a picture as PNG.
+    pub fn write_picture(&self, path: PathBuf, picture: Arc<ColorImage>) {
+        self.run(move || {
+            let result = write_png(&path, &picture);
+            Done::Written { purpose: Purpose::Picture, path, result }
+        });
+    }
+
+    /// Asks the user for a path, in a dialog of the system.
+    pub fn pick(&self, purpose: Purpose, name: String) {
+        self.run(move || {
+            let start = Instant::now();
+            let path = pollster::block_on(dialog(purpose, name));
+            Done::Picked { purpose, path, at_once: start.elapsed() < AT_ONCE }
+        });
+    }
+
+    /// Runs something on a thread of its own and passes on its answer.
+    pub fn run(&self, job: impl FnOnce() -> Done + Send + 'static) {
+        let (outbox, wake) = (self.outbox.clone(), Arc::clone(&self.wake));
+        let spawned = thread::Builder::new().name("job".to_owned()).spawn(move || {
+            // The window may have been closed meanwhile; then nobody wants the answer.
+            if outbox.send(job()).is_ok() {
+                wake();
+            }
+        });
+        if let Err(error) = spawned {
+            log::error!("no thread for a job: {error}");
+        }
+    }
+
+    /// A sender of answers for code that is called from elsewhere, with the call that wakes the window.
+    #[must_use]
+    pub fn outbox(&self) -> (Sender<Done>, Arc<dyn Fn() + Send + Sync>) {
+        (self.outbox.clone(), Arc::clone(&self.wake))
+    }
+
+    fn task(&self, task: Task) {
+        if self.tasks.send(task).is_err() {
+            log::error!("the thread that checks sessions has ended");
+        }
+    }
+}
+
+fn work(queue: &Receiver<Task>, outbox: &Sender<Done>, wake: &(dyn Fn() + Send + Sync)) {
+    while let Ok(first) = queue.recv() {
+        let waiting: Vec<Task> = std::iter::once(first).chain(queue.try_iter()).collect();
+        let newest = waiting.iter().rposition(|t| matches!(t, Task::Plan { .. }));
+        for (i, task) in waiting.into_iter().enumerate() {
+            let done = match task {
+                Task::Plan { .. } if Some(i) != newest => continue,
+                Task::Plan { ticket, session, base } => Done::Planned { ticket, result: prepare(&session, base.as_deref()) },
+                Task::Open(path) => {
+                    let result = open(&path).map(Box::new);
+                    Done::Opened { path, result }
+                }
+            };
+            if outbox.send(done).is_err() {
+                return;
+            }
+            wake();
+        }
+    }
+}
+
+/// Checks and loads a session. `base` is the folder that its paths are relative to.
+///
+/// # Errors
+/// Why it cannot run.
+pub fn prepare(session: &Session, base: Option<&Path>) -> Result<Prepared, Problem> {
+    let plan = Plan::new(session, base).map_err(|e| problem(session, &e.to_string()))?;
+    let layers = match &session.source {
+        Source::Capture(c) => Capture::open(&crate::session::resolve(&c.path, base)).map_or_else(|_| Vec::new(), |c| c.layers()),
+        Source::Task(_) => Vec::new(),
+    };
+    Ok(Prepared { plan: Arc::new(plan), layers })
+}
+
+fn open(path: &Path) -> Result<(Session, Prepared), String> {
+    let session = Session::open(path).map_err(|e| e.to_string())?;
+    let prepared = prepare(&session, path.parent()).map_err(|p| format!("{}: {}", path.display(), p.message))?;
+    Ok((session, prepared))
+}
+
+/// Messages about a lane's parameter begin with the lane's name: `OVQ.n_max is 0, but ..`.
+fn problem(session: &Session, message: &str) -> Problem {
+    let names = |l: &&crate::session::LaneSpec| message.strip_prefix(&l.name).is_some_and(|rest| rest.starts_with('.'));
+    let lane = session.lanes.iter().position(|l| names(&l));
+    Problem { lane, message: message.to_owned() }
+}
+
+async fn dialog(purpose: Purpose, name: String) -> Option<PathBuf> {
+    let dialog = rfd::AsyncFileDialog::new().set_title(purpose.title());
+    let picked = match purpose {
+        Purpose::Open => dialog.add_filter("Sessions and captures", &["ron", "safetensors"]).pick_file().await,
+        Purpose::SaveSession => dialog.add_filter("Session", &["ron"]).set_file_name(name).save_file().await,
+        Purpose::Picture => dialog.add_filter("PNG", &["png"]).set_file_name(name).save_file().await,
+        Purpose::Trace => dialog.pick_folder().await,
+    };
+    picked.map(|file| file.path().to_owned())
+}
+
+/// Writes a picture as PNG, whole or not at all.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_png(path: &Path, picture: &ColorImage) -> Result<(), String> {
+    let [width, height] = picture.size;
+    let rgba: Vec<u8> = picture.pixels.iter().flat_map(|p| p.to_srgba_unmultiplied()).collect();
+    let encode = |out: &mut dyn std::io::Write| {
+        use image::ImageEncoder;
+        let encoder = image::codecs::png::PngEncoder::new(out);
+        encoder.write_image(&rgba, width as u32, height as u32, image::ExtendedColorType::Rgba8).map_err(std::io::Error::other)
+    };
+    crate::export::write_atomic(path, |out| encode(out)).map_err(|e| e.to_string())
+}
