@@ -15,6 +15,11 @@ use crate::param::{ParamValue, Params};
 use crate::session::{Session, Source};
 
 impl App {
+    /// Carries out one command, as a key or a menu would have it.
+    pub fn ask(&mut self, command: Command) {
+        self.carry_out_all(vec![command]);
+    }
+
     /// Carries out commands, and paints again if one of them changed something.
     pub(super) fn carry_out_all(&mut self, commands: Vec<Command>) {
         let mut changed = false;
@@ -146,7 +151,8 @@ impl App {
 
     /// What the menu is drawn from.
     pub(super) fn menu_look(&self) -> MenuLook<'_> {
-        MenuLook { preferences: &self.preferences, layout: &self.layout, session: self.path.as_deref(), playing: self.timeline.playing() }
+        let title = self.runs.current().map_or("", |r| r.plan.stream.labels().title.as_str());
+        MenuLook { preferences: &self.preferences, layout: &self.layout, session: self.path.as_deref(), title }
     }
 
     /// Files dropped on the window: the first is opened.
@@ -188,6 +194,10 @@ impl App {
                 }
             });
         });
+    }
+
+    fn export_trace(&mut self, path: PathBuf) {
+        let _ = path;
     }
 
     fn ask_path(&mut self, purpose: Purpose, note: Option<String>) {

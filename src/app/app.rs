@@ -242,7 +242,14 @@ impl App {
     /// Takes what the pointer is over out of the commands: it is sent every frame, and goes away with the pointer.
     fn hover(&mut self, asked: &mut Vec<Command>) {
         let mut hovered = None;
-        asked.retain(|c| if let Command::View(ViewCommand::Hover(write)) = c { hovered = Some(*write); false } else { true });
+        asked.retain(|c| {
+            if let Command::View(ViewCommand::Hover(write)) = c {
+                hovered = Some(*write);
+                false
+            } else {
+                true
+            }
+        });
         if hovered != self.selection.hovered {
             self.selection.hovered = hovered;
             self.ctx.request_repaint();

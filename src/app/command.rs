@@ -19,6 +19,27 @@ pub enum Command {
     Window(WindowCommand),
 }
 
+impl From<TimeCommand> for Command {
+    fn from(command: TimeCommand) -> Self {
+        Self::Time(command)
+    }
+}
+impl From<SessionCommand> for Command {
+    fn from(command: SessionCommand) -> Self {
+        Self::Session(command)
+    }
+}
+impl From<ViewCommand> for Command {
+    fn from(command: ViewCommand) -> Self {
+        Self::View(command)
+    }
+}
+impl From<WindowCommand> for Command {
+    fn from(command: WindowCommand) -> Self {
+        Self::Window(command)
+    }
+}
+
 /// Moves the playhead.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TimeCommand {

@@ -159,25 +159,29 @@ pub fn reads(look: &Look<'_>, lane: &LaneLook<'_>, write: usize) -> Vec<(String,
         (0..at.len()).filter(|&r| at[r] as usize == write && stream.after()[r] as usize <= look.writes).collect()
     });
     let own = own.filter(|&r| stream.after()[r] as usize <= look.writes).take(1);
-    own.map(|r| ("read here", r)).chain(asked.into_iter().take(4).map(|r| ("asked for by", r))).filter_map(|(name, r)| answer(look, lane, name, r)).collect()
+    own.map(|r| ("read here", r))
+        .chain(asked.into_iter().take(4).map(|r| ("asked for by read", r)))
+        .flat_map(|(name, r)| answer(look, lane, name, r))
+        .collect()
 }
 
-fn answer(look: &Look<'_>, lane: &LaneLook<'_>, name: &str, read: usize) -> Option<(String, String)> {
+/// How right a read was, and where the weight of its answer came from.
+fn answer(look: &Look<'_>, lane: &LaneLook<'_>, name: &str, read: usize) -> Vec<(String, String)> {
     let head = look.query_head;
     let real = |name: &str| lane.trace.channel(name).and_then(|c| c.reals(head).get(read).copied());
-    let verdict = if let Some(correct) = lane.trace.channel("correct").and_then(|c| c.wholes(head).get(read).copied()) {
-        if correct == 1 { "right".to_owned() } else { "wrong".to_owned() }
-    } else {
-        let (error, target) = (real("error_sq")?, real("target_sq")?);
-        let relative = if target > 0.0 { (error / target).sqrt() } else { f32::NAN };
-        format!("error {}{}", number(relative), real("cosine").map_or_else(String::new, |c| format!(", cosine {}", number(c))))
-    };
-    let shares = lane.trace.channel("shares").map_or(&[][..], |c| c.reals_at(head, read));
-    let split = match shares {
-        [w, c, s] => format!("; window {:.0}%, cache {:.0}%, state {:.0}%", w * 100.0, c * 100.0, s * 100.0),
-        _ => String::new(),
-    };
-    Some((format!("{name} {read}"), format!("{verdict}{split}")))
+    let mut rows = Vec::new();
+    if let Some(correct) = lane.trace.channel("correct").and_then(|c| c.wholes(head).get(read).copied()) {
+        rows.push((format!("{name} {read}"), if correct == 1 { "right".to_owned() } else { "wrong".to_owned() }));
+    } else if let (Some(error), Some(target)) = (real("error_sq"), real("target_sq")) {
+        let relative = if target > 0.0 { number((error / target).sqrt()) } else { "-".to_owned() };
+        let cosine = real("cosine").map_or_else(String::new, |c| format!(", cosine {}", number(c)));
+        rows.push((format!("{name} {read}"), format!("error {relative}{cosine}")));
+    }
+    if let [w, c, s] = lane.trace.channel("shares").map_or(&[][..], |c| c.reals_at(head, read)) {
+        let share = |v: &f32| format!("{:.0}%", v * 100.0);
+        rows.push(("its weight from".to_owned(), format!("window {}, cache {}, state {}", share(w), share(c), share(s))));
+    }
+    rows
 }
 
 /// A number with four significant digits or so.

@@ -42,7 +42,7 @@ impl Inspector {
         let rows = facts.rows.into_iter().chain(facts::reads(look, lane, write));
         Grid::new(("facts", number)).num_columns(2).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
             for (name, value) in rows {
-                ui.label(RichText::new(name).weak().small());
+                ui.add(Label::new(RichText::new(name).weak().small()));
                 ui.add(Label::new(RichText::new(value).small()).wrap());
                 ui.end_row();
             }

@@ -195,7 +195,7 @@ fn work(queue: &Receiver<Task>, outbox: &Sender<Done>, wake: &(dyn Fn() + Send +
 pub fn prepare(session: &Session, base: Option<&Path>) -> Result<Prepared, Problem> {
     let plan = Plan::new(session, base).map_err(|e| problem(session, &e.to_string()))?;
     let layers = match &session.source {
-        Source::Capture(c) => Capture::open(&crate::session::resolve(&c.path, base)).map_or_else(|_| Vec::new(), |c| c.layers()),
+        Source::Capture(c) => Capture::open(&crate::session::file::resolve(&c.path, base)).map_or_else(|_| Vec::new(), |c| c.layers()),
         Source::Task(_) => Vec::new(),
     };
     Ok(Prepared { plan: Arc::new(plan), layers })

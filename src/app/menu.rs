@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use eframe::egui::{Align, Button, Layout, MenuBar, RichText, Ui};
+use eframe::egui::{Align, Button, Label, Layout, MenuBar, RichText, Ui};
 
 use crate::app::command::{Command, WindowCommand};
 use crate::app::commands::{COMMANDS, Entry, GROUPS, Group};
@@ -18,8 +18,8 @@ pub struct MenuLook<'a> {
     pub layout: &'a PanelLayout,
     /// The session's file, if it has one.
     pub session: Option<&'a Path>,
-    /// True while the playhead moves.
-    pub playing: bool,
+    /// What the stream on screen is.
+    pub title: &'a str,
 }
 
 /// Draws it.
@@ -46,6 +46,8 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let name = look.session.and_then(Path::file_name).map_or_else(|| "unsaved session".into(), |n| n.to_string_lossy());
             ui.label(RichText::new(name).weak().small());
+            ui.add_space(6.0);
+            ui.add(Label::new(RichText::new(look.title).small()).truncate());
         });
     });
 }

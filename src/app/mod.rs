@@ -17,6 +17,7 @@ pub mod inspector;
 pub mod jobs;
 pub mod layout;
 pub mod menu;
+pub mod offscreen;
 pub mod params;
 pub mod prefs;
 pub mod ribbon;
@@ -79,5 +80,9 @@ pub fn run(file: Option<PathBuf>) -> Result<(), AppError> {
 }
 
 fn viewport() -> ViewportBuilder {
-    ViewportBuilder::default().with_title("Mnemoscope").with_app_id("mnemoscope").with_inner_size([1440.0, 900.0]).with_min_inner_size([900.0, 600.0])
+    ViewportBuilder::default()
+        .with_title("Mnemoscope")
+        .with_app_id("mnemoscope")
+        .with_inner_size([1440.0, 900.0])
+        .with_min_inner_size([900.0, 600.0])
 }

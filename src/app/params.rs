@@ -6,8 +6,9 @@ use eframe::egui::{self, Align, Checkbox, ComboBox, CursorIcon, DragValue, Label
 use crate::app::theme;
 use crate::param::{ParamKind, ParamSpec, ParamValue};
 
-const NAME_WIDTH: f32 = 84.0;
-const NUMBER_WIDTH: f32 = 52.0;
+/// Room for the names of parameters.
+pub const NAME_WIDTH: f32 = 102.0;
+const NUMBER_WIDTH: f32 = 50.0;
 
 /// What a row is drawn from.
 #[derive(Debug, Clone, Copy)]

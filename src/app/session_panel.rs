@@ -67,8 +67,8 @@ fn labelled<R>(ui: &mut Ui, name: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         ui.add_space(12.0);
-        ui.allocate_ui_with_layout(vec2(84.0, 20.0), Layout::left_to_right(Align::Center), |ui| {
-            ui.set_min_width(84.0);
+        ui.allocate_ui_with_layout(vec2(params::NAME_WIDTH, 20.0), Layout::left_to_right(Align::Center), |ui| {
+            ui.set_min_width(params::NAME_WIDTH);
             ui.add(Label::new(name).truncate().selectable(false));
         });
         add(ui)

@@ -27,8 +27,8 @@ pub fn ui(ui: &mut Ui, status: Status<'_>) {
         ui.painter().circle_filled(rect.center(), 3.5, colour);
         match status.run.and_then(|r| r.backend.as_ref().map(|b| (r, b))) {
             Some((run, backend)) => {
-                let place = if backend.gpu { "GPU" } else { "CPU" };
-                let text = RichText::new(format!("{place}  {}", backend.adapter)).small();
+                let words = if backend.gpu { format!("GPU: {}", backend.adapter) } else { backend.adapter.clone() };
+                let text = RichText::new(words).small();
                 ui.add(Label::new(text)).on_hover_text(format!("Why here: {}", backend.reason));
                 if status.frame_seconds.is_some() {
                     step_time(ui, run);

@@ -1,7 +1,7 @@
 //! The look of the window: two designed themes, lane and role colours that stay apart for every kind of colour vision.
 //!
 //! Lane colours are those of Okabe and Ito (2008), lightened or darkened per theme until each has a contrast of 3 to 1
-//! against the theme's canvas (held by a test). Vermillion is not among them: it belongs to marked tokens, everywhere.
+//! against the theme's canvas (held by a test). Crimson is not among them: it belongs to marked tokens, everywhere.
 
 use eframe::egui::{
     self, Color32, Context, CornerRadius, FontFamily, FontId, Margin, Shadow, Stroke, Style, TextStyle, Theme, Visuals,
@@ -102,16 +102,16 @@ fn palette(dark: bool) -> &'static Palette {
     if dark { &DARK } else { &LIGHT }
 }
 
-/// Okabe and Ito's colours without vermillion and black, as they are on the dark canvas.
+/// Okabe and Ito's colours without vermillion and black, and a violet,, as they are on the dark canvas.
 const LANES_DARK: [Color32; 8] = [
     Color32::from_rgb(86, 180, 233),
     Color32::from_rgb(230, 159, 0),
     Color32::from_rgb(0, 178, 128),
-    Color32::from_rgb(204, 121, 167),
+    Color32::from_rgb(158, 138, 224),
     Color32::from_rgb(240, 228, 66),
     Color32::from_rgb(62, 140, 220),
     Color32::from_rgb(176, 184, 196),
-    Color32::from_rgb(158, 138, 224),
+    Color32::from_rgb(204, 121, 167),
 ];
 
 /// The same, darkened for the light canvas.
@@ -119,11 +119,11 @@ const LANES_LIGHT: [Color32; 8] = [
     Color32::from_rgb(33, 128, 184),
     Color32::from_rgb(186, 118, 0),
     Color32::from_rgb(0, 138, 101),
-    Color32::from_rgb(176, 82, 134),
+    Color32::from_rgb(108, 84, 186),
     Color32::from_rgb(140, 128, 0),
     Color32::from_rgb(0, 90, 158),
     Color32::from_rgb(98, 107, 122),
-    Color32::from_rgb(108, 84, 186),
+    Color32::from_rgb(176, 82, 134),
 ];
 
 /// Quiet colours for roles that are not marked.
@@ -155,10 +155,10 @@ pub fn lane_colour(index: usize, dark: bool) -> Color32 {
 /// The colour of marked tokens (the needle), in every panel.
 #[must_use]
 pub fn marked_colour(dark: bool) -> Color32 {
-    if dark { Color32::from_rgb(255, 125, 56) } else { Color32::from_rgb(213, 94, 0) }
+    if dark { Color32::from_rgb(255, 105, 150) } else { Color32::from_rgb(200, 16, 84) }
 }
 
-/// The colour of a role in the timeline: vermillion for the marked one, quiet for the others.
+/// The colour of a role in the timeline: crimson for the marked one, quiet for the others.
 #[must_use]
 pub fn role_colour(role: u8, marked: Option<u8>, dark: bool) -> Color32 {
     if marked == Some(role) {
@@ -297,6 +297,13 @@ mod tests {
                 }
             }
             assert!(contrast(p.strong, p.accent_soft) >= 7.0);
+        }
+    }
+
+    #[test]
+    fn panels_mark_tokens_in_the_same_colour() {
+        for dark in [false, true] {
+            assert_eq!(crate::widget::palette::Ink::for_visuals(&visuals(dark)).mark, marked_colour(dark));
         }
     }
 

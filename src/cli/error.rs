@@ -27,6 +27,10 @@ pub enum CliError {
     /// Standard output is closed or full.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
+    /// There is no picture of the window.
+    #[cfg(feature = "gui")]
+    #[error(transparent)]
+    Screenshot(#[from] super::screenshot::ScreenshotError),
     /// There is no window.
     #[error("{0}")]
     Window(String),
@@ -43,6 +47,8 @@ impl CliError {
             Self::Run(RunError::Backend(_)) => 4,
             Self::Run(_) | Self::Layer(_) => 5,
             Self::Output(_) => 6,
+            #[cfg(feature = "gui")]
+            Self::Screenshot(error) => error.code(),
             Self::Window(_) => 7,
         }
     }

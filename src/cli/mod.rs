@@ -8,6 +8,8 @@
 mod bench;
 mod devices;
 mod error;
+#[cfg(feature = "gui")]
+mod screenshot;
 mod table;
 mod window;
 
@@ -23,7 +25,8 @@ const EXAMPLES: &str = "\
 Examples:
   mnemoscope                                     open the window on the bundled capture
   mnemoscope my_model.safetensors                open it on a capture of your own
-  mnemoscope devices                             what can compute here";
+  mnemoscope devices                             what can compute here
+  mnemoscope screenshot bundled --out shot.png   the window as a picture, with no display";
 
 const CODES: &str = "\
 Exit codes: 0 done; 1 a check failed; 2 wrong use; 3 a session or capture cannot be read; 4 no such device;
@@ -48,6 +51,9 @@ enum Command {
     Devices(devices::Args),
     /// Measure the layers' speed on this machine, on the CPU and on the GPU.
     Bench(bench::Args),
+    /// Draw the window into a PNG, with no display.
+    #[cfg(feature = "gui")]
+    Screenshot(screenshot::Args),
 }
 
 /// Runs the command line, and says what went wrong, if anything did.
@@ -63,6 +69,8 @@ pub fn main() -> ExitCode {
             let done = match command {
                 Command::Devices(args) => args.execute(&mut out),
                 Command::Bench(args) => args.execute(&mut out),
+                #[cfg(feature = "gui")]
+                Command::Screenshot(args) => args.execute(),
             };
             done.and_then(|()| Ok(out.flush()?))
         }

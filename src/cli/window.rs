@@ -31,6 +31,6 @@ fn show(_file: Option<PathBuf>) -> Result<(), CliError> {
 }
 
 #[cfg(feature = "gui")]
-fn show(_file: Option<PathBuf>) -> Result<(), CliError> {
-    Err(CliError::Window("the window is not part of this build".to_owned()))
+fn show(file: Option<PathBuf>) -> Result<(), CliError> {
+    crate::app::run(file).map_err(|e| CliError::Window(e.to_string()))
 }
