@@ -97,6 +97,10 @@ impl OvqGpu {
     pub(super) fn new(setup: &Setup, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
         let config = Config::new(setup);
         let share = Share::new(&stream.gpu, &stream.stream, &config)?;
+        Self::with_share(config, share, stream)
+    }
+
+    fn with_share(config: Config, share: Share, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
         let buffers = Buffers::new(stream, &config, &share)?;
         let (look, settle, learn) = kernels(stream, &config, &share, &buffers)?;
         Ok(Self { stream: Arc::clone(stream), config, share, buffers, look, settle, learn, position: 0 })
@@ -448,4 +452,42 @@ fn kernels(stream: &GpuStream, config: &Config, share: &Share, b: &Buffers) -> R
         settle.bind(gpu, &[&stats, &sums, &b.outputs, &b.assignments, &b.similarity, &b.margin, &b.select_margin])?,
         learn.bind(gpu, &[&stream.keys, &stream.values, &b.assignments, &b.logs, &b.dict_k, &b.dict_v, &b.counts, &b.log_counts])?,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::testing::gpu_or_skip;
+    use crate::layer::workload::Workload;
+    use crate::layer::{LayerKind, Precision};
+    use crate::param::Params;
+
+    /// Shares of work that only large streams or small adapters bring about, on a small stream: several tiles a split,
+    /// several slices of columns, several dispatches for a chunk's reads, submissions cut within a chunk.
+    #[test]
+    fn every_way_to_share_the_work_gives_the_twins_results() {
+        let Some(gpu) = gpu_or_skip() else { return };
+        let workload = Workload { dk: 24, dv: 20, reads: 150, ..Workload::causal(300) };
+        let params = Params::default().with("n_max", 200).with("chunk", 80).with("growth", "saturating");
+        let setup = workload.setup(&crate::layer::ovq::OvqKind, &params).unwrap();
+        let mut expected = TraceBlock::default();
+        crate::layer::ovq::OvqKind.cpu(&setup, Precision::Single).unwrap().advance(4, Record::All, &mut expected).unwrap();
+        let stream = GpuStream::new(&gpu, &setup.stream).unwrap();
+        let config = Config::new(&setup);
+        let share = Share::new(&gpu, &setup.stream, &config).unwrap();
+        let cramped = Share { slice: 4, settle: 256, token_splits: 2, read_splits: 3, pass: 32, window: 32, chunks: 3, ..share };
+        for share in [share, cramped] {
+            let mut layer = OvqGpu::with_share(config.clone(), share, &stream).unwrap();
+            let mut block = TraceBlock::default();
+            layer.advance(4, Record::All, &mut block).unwrap();
+            assert_eq!(block.pieces.len(), expected.pieces.len());
+            for (a, b) in block.pieces.iter().zip(&expected.pieces) {
+                assert_eq!((a.channel, &a.range, a.values.len()), (b.channel, &b.range, b.values.len()));
+                for i in 0..a.values.len() {
+                    let (x, y) = (a.values.get(i).unwrap(), b.values.get(i).unwrap());
+                    assert!(x == y || (x - y).abs() < 1e-5, "channel {} at {i}: {x} and {y}", a.channel);
+                }
+            }
+        }
+    }
 }
