@@ -9,6 +9,7 @@
 
 pub mod feature;
 pub mod full;
+pub mod linear;
 pub mod lola;
 pub mod ovq;
 pub mod real;
@@ -27,7 +28,7 @@ use crate::stream::Stream;
 use crate::trace::{ChannelSpec, LaneTrace, TraceBlock, Values};
 
 /// Every layer there is, in the order in which menus show them. Adding a layer is one line here.
-pub static KINDS: &[&dyn LayerKind] = &[&full::FullKind, &window::WindowKind, &ovq::OvqKind, &lola::LolaKind];
+pub static KINDS: &[&dyn LayerKind] = &[&full::FullKind, &window::WindowKind, &linear::LinearKind, &ovq::OvqKind, &lola::LolaKind];
 
 /// The layer with this name (`ovq`), if there is one.
 #[must_use]
@@ -203,6 +204,28 @@ impl Snapshot {
     #[must_use]
     pub fn array(&self, name: &str) -> Option<&StateArray> {
         self.arrays.iter().find(|a| a.name == name)
+    }
+
+    /// The real numbers of an array, if it is there in precision `R` with this shape.
+    ///
+    /// # Errors
+    /// [`LayerError::Restore`] that names the array.
+    pub fn numbers<R: real::Real>(&self, name: &str, shape: &[usize]) -> Result<&[R], LayerError> {
+        let fail = |what: String| LayerError::Restore(format!("`{name}` {what}"));
+        let array = self.array(name).ok_or_else(|| fail("is missing".to_owned()))?;
+        if array.shape != shape {
+            return Err(fail(format!("is {:?}, but {shape:?} is held here", array.shape)));
+        }
+        R::of_values(&array.values).ok_or_else(|| fail("is in another precision".to_owned()))
+    }
+
+    /// Checks that the position lies within a stream cut into chunks of `chunk` writes.
+    ///
+    /// # Errors
+    /// [`LayerError::Restore`] if it lies beyond its end.
+    pub fn check_position(&self, stream: &Stream, chunk: usize) -> Result<(), LayerError> {
+        let chunks = stream.chunks(chunk);
+        if self.position <= chunks { Ok(()) } else { Err(LayerError::Restore(format!("chunk {} of {chunks}", self.position))) }
     }
 
     /// Bytes of numbers held.

@@ -11,6 +11,8 @@
 //! - `favor`: `exp(sqrt(beta) w_j.x - beta |x|^2 / 2) / sqrt(m)`, j = 1..m: its mean over Gaussian rows w is exp(z)
 //!   (arXiv 2009.14794).
 
+pub mod gpu;
+
 use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut1, Axis, concatenate, s};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

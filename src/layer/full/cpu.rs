@@ -140,7 +140,7 @@ impl<R: Row> Layer for AttentionCpu<R> {
     }
 
     fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
-        let end = (self.position + chunks).min(self.stream.chunks(self.chunk));
+        let end = self.position.saturating_add(chunks).min(self.stream.chunks(self.chunk));
         if record == Record::All && end > self.position {
             let writes = self.stream.chunk_range(self.chunk, self.position).start..self.stream.chunk_range(self.chunk, end - 1).end;
             let reads = self.stream.reads_within(writes);

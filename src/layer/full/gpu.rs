@@ -175,7 +175,7 @@ impl Layer for AttentionGpu {
 
     fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
         let stream = &self.stream.stream;
-        let end = (self.position + chunks).min(stream.chunks(self.chunk));
+        let end = self.position.saturating_add(chunks).min(stream.chunks(self.chunk));
         if record == Record::All && end > self.position {
             let writes = stream.chunk_range(self.chunk, self.position).start..stream.chunk_range(self.chunk, end - 1).end;
             let reads = stream.reads_within(writes);

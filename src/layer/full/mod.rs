@@ -91,8 +91,9 @@ fn visible(window: Option<usize>, after: u32) -> std::ops::Range<usize> {
 
 /// The position of a snapshot whose whole state is its position: the stream itself is the memory.
 fn restored(snapshot: &Snapshot, stream: &Stream, chunk: usize) -> Result<usize, LayerError> {
-    if snapshot.position > stream.chunks(chunk) || !snapshot.arrays.is_empty() {
-        return Err(LayerError::Restore("it is of another layer or a longer stream".to_owned()));
+    snapshot.check_position(stream, chunk)?;
+    if !snapshot.arrays.is_empty() {
+        return Err(LayerError::Restore("it is of another layer".to_owned()));
     }
     Ok(snapshot.position)
 }

@@ -1,0 +1,176 @@
+//! Linear attention on the CPU: matrix products over blocks of writes, key/value heads in parallel.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array1, Array2, Axis, s};
+use rayon::prelude::*;
+
+use super::{NAME, trace};
+use crate::layer::feature::FeatureMap;
+use crate::layer::real::{EPSILON, Real, cast};
+use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
+use crate::stream::Stream;
+use crate::trace::TraceBlock;
+
+/// Numbers in the features of one block of writes, or of reads: what bounds their memory where D is large.
+const FEATURE_NUMBERS: usize = 1 << 22;
+
+/// What one key/value head has added up.
+#[derive(Debug, Clone)]
+struct Head<R> {
+    /// H [D, dv].
+    state: Array2<R>,
+    /// s [D].
+    normaliser: Array1<R>,
+}
+
+/// A running linear-attention layer.
+#[derive(Debug)]
+pub(super) struct LinearCpu<R> {
+    stream: Arc<Stream>,
+    map: FeatureMap<R>,
+    chunk: usize,
+    position: usize,
+    heads: Vec<Head<R>>,
+}
+
+impl<R: Real> LinearCpu<R> {
+    /// # Errors
+    /// If the feature map's arrays do not fit.
+    pub(super) fn new(setup: &Setup) -> Result<Self, LayerError> {
+        let stream = Arc::clone(&setup.stream);
+        let map = FeatureMap::new(NAME, setup)?;
+        let empty = Head { state: Array2::zeros((map.dim(), stream.value_dim())), normaliser: Array1::zeros(map.dim()) };
+        let heads = vec![empty; stream.kv_heads()];
+        Ok(Self { stream, map, chunk: setup.chunk, position: 0, heads })
+    }
+}
+
+/// What the heads share while they run.
+struct Run<'a, R> {
+    stream: &'a Stream,
+    map: &'a FeatureMap<R>,
+    /// Rows of features made at once.
+    rows: usize,
+    /// All reads of the run.
+    reads: Range<usize>,
+    record: Record,
+}
+
+impl<R: Real> Run<'_, R> {
+    /// Runs one key/value head over the chunks; `out` is `[its query heads, reads, dv]`.
+    fn head(&self, index: usize, head: &mut Head<R>, chunks: impl Iterator<Item = Range<usize>>, out: &mut [R]) {
+        for chunk in chunks {
+            for start in chunk.clone().step_by(self.rows) {
+                let block = start..(start + self.rows).min(chunk.end);
+                let rows = |a: &ndarray::Array3<f32>| cast::<R>(a.slice(s![index, block.clone(), ..]));
+                let values = rows(self.stream.values());
+                let features = self.map.keys(index, &rows(self.stream.keys()).view());
+                if self.record == Record::All {
+                    self.reads(index, head, &block, &features, &values, out);
+                }
+                general_mat_mul(R::one(), &features.t(), &values, R::one(), &mut head.state);
+                head.normaliser.zip_mut_with(&features.sum_axis(Axis(0)), |s, &phi| *s = *s + phi);
+            }
+        }
+    }
+
+    /// The reads of a block of writes, before the block enters the state.
+    fn reads(&self, index: usize, head: &Head<R>, block: &Range<usize>, features: &Array2<R>, values: &Array2<R>, out: &mut [R]) {
+        let (stream, dv) = (self.stream, values.ncols());
+        let group = stream.query_heads() / stream.kv_heads();
+        let all = stream.reads_within(block.clone());
+        for start in all.clone().step_by(self.rows) {
+            let reads = start..(start + self.rows).min(all.end);
+            for member in 0..group {
+                let query_head = index * group + member;
+                let queries = cast::<R>(stream.queries().slice(s![query_head, reads.clone(), ..]));
+                let phi = self.map.queries(query_head, &queries.view());
+                let at = (member * self.reads.len() + reads.start - self.reads.start) * dv;
+                let seen = stream.after()[reads.clone()].iter().map(|&a| a as usize - block.start);
+                head.read(&phi, features, values, seen, &mut out[at..at + reads.len() * dv]);
+            }
+        }
+    }
+}
+
+impl<R: Real> Head<R> {
+    /// Answers reads with features `phi` [reads, D]; read r sees the state and the first `seen[r]` writes of the block.
+    fn read(&self, phi: &Array2<R>, features: &Array2<R>, values: &Array2<R>, seen: impl Iterator<Item = usize>, out: &mut [R]) {
+        let mut numerator = phi.dot(&self.state);
+        let mut normaliser = phi.dot(&self.normaliser);
+        let mut weights = phi.dot(&features.t());
+        for ((mut row, normaliser), seen) in weights.rows_mut().into_iter().zip(&mut normaliser).zip(seen) {
+            row.slice_mut(s![seen..]).fill(R::zero());
+            *normaliser = *normaliser + row.slice(s![..seen]).iter().copied().sum() + R::from_f64(EPSILON);
+        }
+        general_mat_mul(R::one(), &weights, values, R::one(), &mut numerator);
+        for ((row, normaliser), out) in numerator.rows().into_iter().zip(&normaliser).zip(out.chunks_mut(values.ncols())) {
+            for (x, out) in row.iter().zip(out) {
+                *out = *x / *normaliser;
+            }
+        }
+    }
+}
+
+impl<R: Real> Layer for LinearCpu<R> {
+    fn position(&self) -> usize {
+        self.position
+    }
+
+    fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
+        let stream = &*self.stream;
+        let (start, end) = (self.position, self.position.saturating_add(chunks).min(stream.chunks(self.chunk)));
+        if start == end {
+            return Ok(());
+        }
+        let writes = stream.chunk_range(self.chunk, start).start..stream.chunk_range(self.chunk, end - 1).end;
+        let reads = if record == Record::All { stream.reads_within(writes) } else { 0..0 };
+        let mut outputs = vec![R::zero(); stream.query_heads() * reads.len() * stream.value_dim()];
+        let share = outputs.len() / stream.kv_heads();
+        let rows = (FEATURE_NUMBERS / self.map.dim()).clamp(1, self.chunk);
+        let run = Run { stream, map: &self.map, rows, reads: reads.clone(), record };
+        let chunk = self.chunk;
+        let mut slices: Vec<&mut [R]> = Vec::with_capacity(self.heads.len());
+        let mut rest = outputs.as_mut_slice();
+        for _ in 0..self.heads.len() {
+            let (own, others) = rest.split_at_mut(share);
+            slices.push(own);
+            rest = others;
+        }
+        self.heads.par_iter_mut().zip(slices).enumerate().for_each(|(index, (head, out))| {
+            run.head(index, head, (start..end).map(|c| stream.chunk_range(chunk, c)), out);
+        });
+        if record == Record::All {
+            out.push(trace::OUTPUTS, reads, R::values(outputs));
+        }
+        self.position = end;
+        Ok(())
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, LayerError> {
+        let (h, d, dv) = (self.heads.len(), self.map.dim(), self.stream.value_dim());
+        let state = self.heads.iter().flat_map(|h| h.state.iter().copied()).collect();
+        let normaliser = self.heads.iter().flat_map(|h| h.normaliser.iter().copied()).collect();
+        let arrays = vec![
+            StateArray { name: "state", shape: vec![h, d, dv], values: R::values(state) },
+            StateArray { name: "normaliser", shape: vec![h, d], values: R::values(normaliser) },
+        ];
+        Ok(Snapshot { position: self.position, arrays })
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), LayerError> {
+        let (h, d, dv) = (self.heads.len(), self.map.dim(), self.stream.value_dim());
+        snapshot.check_position(&self.stream, self.chunk)?;
+        let state = snapshot.numbers::<R>("state", &[h, d, dv])?;
+        let normaliser = snapshot.numbers::<R>("normaliser", &[h, d])?;
+        for ((head, state), normaliser) in self.heads.iter_mut().zip(state.chunks(d * dv)).zip(normaliser.chunks(d)) {
+            head.state.iter_mut().zip(state).for_each(|(to, from)| *to = *from);
+            head.normaliser.iter_mut().zip(normaliser).for_each(|(to, from)| *to = *from);
+        }
+        self.position = snapshot.position;
+        Ok(())
+    }
+}

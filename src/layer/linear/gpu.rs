@@ -1,0 +1,240 @@
+//! Linear attention on the GPU: features of many chunks at once, then a read and an update for each block of writes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{NAME, trace};
+use crate::gpu::{Bound, Constant, GpuError, GpuStream, INDEX, KernelSpec};
+use crate::layer::feature::gpu::{BoundFeatures, GpuFeatures, Rows};
+use crate::layer::real::EPSILON;
+use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
+use crate::trace::{TraceBlock, Values};
+
+/// Threads of a workgroup.
+const GROUP: usize = 64;
+/// Numbers in the features of one batch of keys, or of queries (32 MiB).
+const FEATURE_NUMBERS: usize = 8 << 20;
+/// Rows of one dispatch: what any adapter allows along a dimension.
+const ROWS: usize = 65_535;
+/// Blocks in one submission, so that drivers that allow a submission two seconds are content.
+const BLOCKS: usize = 256;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+struct ReadStep {
+    batch_first_read: u32,
+    batch_reads: u32,
+    first_read: u32,
+    batch_first_write: u32,
+    batch_writes: u32,
+    first_write: u32,
+    writes: u32,
+    heads_per_key: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+struct UpdateStep {
+    heads: u32,
+    batch_first_write: u32,
+    batch_writes: u32,
+    first_write: u32,
+    block_writes: u32,
+    writes: u32,
+}
+
+/// A block of writes with some or all of its reads; the last part of it enters the state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    writes: Range<usize>,
+    reads: Range<usize>,
+    enters: bool,
+}
+
+/// A running linear-attention layer.
+#[derive(Debug)]
+pub(super) struct LinearGpu {
+    stream: Arc<GpuStream>,
+    chunk: usize,
+    position: usize,
+    features: usize,
+    /// Writes of a block, and what the feature buffers hold.
+    block: usize,
+    write_rows: usize,
+    read_rows: usize,
+    keys: BoundFeatures,
+    queries: BoundFeatures,
+    read: Bound,
+    update: Bound,
+    state: wgpu::Buffer,
+    normaliser: wgpu::Buffer,
+    outputs: wgpu::Buffer,
+}
+
+impl LinearGpu {
+    /// # Errors
+    /// If the adapter's limits do not allow it, or the device is lost.
+    pub(super) fn new(setup: &Setup, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
+        let (gpu, s) = (&*stream.gpu, &*setup.stream);
+        let map = GpuFeatures::new(NAME, setup, gpu)?;
+        let (d, dv, hkv, hq) = (map.dim(), s.value_dim(), s.kv_heads(), s.query_heads());
+        let write_rows = (FEATURE_NUMBERS / (hkv * d)).clamp(1, s.writes().min(ROWS));
+        let read_rows = (FEATURE_NUMBERS / (hq * d.max(dv))).clamp(1, s.reads().clamp(1, ROWS));
+        let block = setup.chunk.min(write_rows);
+        let key_features = gpu.zeroed("the features of the keys", hkv * write_rows * d)?;
+        let query_features = gpu.zeroed("the features of the queries", hq * read_rows * d)?;
+        let state = gpu.zeroed("the state of linear attention", hkv * d * dv)?;
+        let normaliser = gpu.zeroed("the normaliser of linear attention", hkv * d)?;
+        let outputs = gpu.zeroed("the outputs of linear attention", hq * read_rows * dv)?;
+        let constants = [
+            ("GROUP", GROUP.into()),
+            ("D", d.into()),
+            ("DV", dv.into()),
+            ("BLOCK", block.into()),
+            ("EPSILON", Constant::F32(EPSILON as f32)),
+        ];
+        let kernel = |name, source| gpu.kernel(&KernelSpec { name, source: &[INDEX, source], constants: &constants });
+        let read = kernel("linear/read", include_str!("../../../shaders/linear/read.wgsl"))?;
+        let update = kernel("linear/update", include_str!("../../../shaders/linear/update.wgsl"))?;
+        Ok(Self {
+            chunk: setup.chunk,
+            position: 0,
+            features: d,
+            block,
+            write_rows,
+            read_rows,
+            keys: map.bind(gpu, Rows::Keys, &stream.keys, hkv, s.writes(), &key_features)?,
+            queries: map.bind(gpu, Rows::Queries, &stream.queries, hq, s.reads(), &query_features)?,
+            read: read.bind(gpu, &[&query_features, &key_features, &stream.values, &stream.after, &state, &normaliser, &outputs])?,
+            update: update.bind(gpu, &[&key_features, &stream.values, &state, &normaliser])?,
+            state,
+            normaliser,
+            outputs,
+            stream: Arc::clone(stream),
+        })
+    }
+
+    /// The chunks `start..end` cut into parts whose writes are one block and whose reads fit the buffers.
+    ///
+    /// Where blocks end depends on the chunk alone, so that many chunks at once give the bits of one at a time.
+    fn parts(&self, start: usize, end: usize, record: Record) -> Vec<Part> {
+        let s = &self.stream.stream;
+        let mut parts = Vec::new();
+        for chunk in (start..end).map(|c| s.chunk_range(self.chunk, c)) {
+            for at in chunk.clone().step_by(self.block) {
+                let writes = at..(at + self.block).min(chunk.end);
+                let reads = s.reads_within(writes.clone());
+                let mut first = reads.start;
+                while record == Record::All && reads.end - first > self.read_rows {
+                    parts.push(Part { writes: writes.clone(), reads: first..first + self.read_rows, enters: false });
+                    first += self.read_rows;
+                }
+                let reads = if record == Record::All { first..reads.end } else { first..first };
+                parts.push(Part { writes, reads, enters: true });
+            }
+        }
+        parts
+    }
+
+    /// How many of the parts, from the first on, fit into one batch.
+    fn fitting(&self, parts: &[Part]) -> usize {
+        let fits =
+            |p: &Part| p.writes.end - parts[0].writes.start <= self.write_rows && p.reads.end - parts[0].reads.start <= self.read_rows;
+        parts.iter().take(BLOCKS).take_while(|p| fits(p)).count()
+    }
+
+    /// Runs parts that fit into one batch; outputs of their reads, `[query heads, reads, dv]`.
+    fn run(&self, parts: &[Part]) -> Result<Vec<f32>, GpuError> {
+        let s = &self.stream.stream;
+        let (hkv, hq, last) = (s.kv_heads(), s.query_heads(), &parts[parts.len() - 1]);
+        let (writes, reads) = (parts[0].writes.start..last.writes.end, parts[0].reads.start..last.reads.end);
+        let mut batch = self.stream.gpu.batch();
+        self.keys.dispatch(&mut batch, &writes);
+        self.queries.dispatch(&mut batch, &reads);
+        for part in parts {
+            let step = ReadStep {
+                batch_first_read: reads.start as u32,
+                batch_reads: reads.len() as u32,
+                first_read: part.reads.start as u32,
+                batch_first_write: writes.start as u32,
+                batch_writes: writes.len() as u32,
+                first_write: part.writes.start as u32,
+                writes: s.writes() as u32,
+                heads_per_key: (hq / hkv) as u32,
+            };
+            batch.dispatch(&self.read, &step, [part.reads.len() as u32, 1, hq as u32]);
+            if part.enters {
+                let step = UpdateStep {
+                    heads: hkv as u32,
+                    batch_first_write: step.batch_first_write,
+                    batch_writes: step.batch_writes,
+                    first_write: step.first_write,
+                    block_writes: part.writes.len() as u32,
+                    writes: step.writes,
+                };
+                let numbers = hkv * self.features * (s.value_dim() + 1);
+                batch.dispatch(&self.update, &step, self.stream.gpu.groups(numbers.div_ceil(GROUP)));
+            }
+        }
+        let id = batch.read(&self.outputs, 0..hq * reads.len() * s.value_dim());
+        Ok(batch.submit()?.wait()?.f32(&id))
+    }
+}
+
+impl Layer for LinearGpu {
+    fn position(&self) -> usize {
+        self.position
+    }
+
+    fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
+        let s = &*self.stream.stream;
+        let end = self.position.saturating_add(chunks).min(s.chunks(self.chunk));
+        let parts = self.parts(self.position, end, record);
+        let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return Ok(()) };
+        let reads = first.reads.start..last.reads.end;
+        let dv = s.value_dim();
+        let mut outputs = vec![0.0; s.query_heads() * reads.len() * dv];
+        let mut rest = parts.as_slice();
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(self.fitting(rest));
+            let start = now[0].reads.start;
+            let count = now[now.len() - 1].reads.end - start;
+            for (head, rows) in self.run(now)?.chunks(count.max(1) * dv).enumerate() {
+                let at = (head * reads.len() + start - reads.start) * dv;
+                outputs[at..at + rows.len()].copy_from_slice(rows);
+            }
+            rest = later;
+        }
+        if record == Record::All {
+            out.push(trace::OUTPUTS, reads, Values::F32(outputs));
+        }
+        self.position = end;
+        Ok(())
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, LayerError> {
+        let s = &self.stream.stream;
+        let (h, d, dv) = (s.kv_heads(), self.features, s.value_dim());
+        let mut batch = self.stream.gpu.batch();
+        let (state, normaliser) = (batch.read(&self.state, 0..h * d * dv), batch.read(&self.normaliser, 0..h * d));
+        let read = batch.submit()?.wait()?;
+        let arrays = vec![
+            StateArray { name: "state", shape: vec![h, d, dv], values: Values::F32(read.f32(&state)) },
+            StateArray { name: "normaliser", shape: vec![h, d], values: Values::F32(read.f32(&normaliser)) },
+        ];
+        Ok(Snapshot { position: self.position, arrays })
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), LayerError> {
+        let s = &self.stream.stream;
+        let (h, d, dv) = (s.kv_heads(), self.features, s.value_dim());
+        snapshot.check_position(s, self.chunk)?;
+        let state = snapshot.numbers::<f32>("state", &[h, d, dv])?;
+        let normaliser = snapshot.numbers::<f32>("normaliser", &[h, d])?;
+        self.stream.gpu.check()?;
+        self.stream.gpu.write(&self.state, 0, state);
+        self.stream.gpu.write(&self.normaliser, 0, normaliser);
+        self.position = snapshot.position;
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Linear attention: a state of fixed size that adds up what is written. It forgets nothing outright and blurs everything.
+//!
+//! LAYERS.md, "Baselines"; Katharopoulos et al., arXiv 2006.16236. With a [feature map](super::feature) phi of D features:
+//!
+//! ```text
+//! H = sum_i phi(k_i) v_i^T  [D, dv]      s = sum_i phi(k_i)  [D]
+//! read: phi(q)^T H / (phi(q)^T s + 1e-6)
+//! ```
+//!
+//! A read sees exactly the first `after` writes: those of earlier blocks through the state, those of its own block one by
+//! one. What the layer returns does not depend on the chunk but for rounding.
+
+mod cpu;
+mod gpu;
+
+use std::sync::Arc;
+
+use super::feature::{self, FEATURES, FMAP, SEED, SHARPNESS};
+use super::full::{BETA, trace};
+use super::{Cost, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
+use crate::gpu::GpuStream;
+use crate::param::{ParamError, ParamSpec, Resolved};
+use crate::trace::ChannelSpec;
+
+/// The name of the kind.
+const NAME: &str = "linear";
+
+static PARAMS: &[ParamSpec] = &[FMAP, SHARPNESS, FEATURES, SEED, BETA];
+
+/// The kind `linear`.
+#[derive(Debug, Clone, Copy)]
+pub struct LinearKind;
+
+impl LayerKind for LinearKind {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "Linear attention"
+    }
+
+    fn about(&self) -> &'static str {
+        "Keeps one matrix, the sum of phi(k) v^T over all writes, and divides by the sum of phi(k): constant memory, but every new \
+         token is added on top of the old ones, and reads return mixtures. Katharopoulos et al., arXiv 2006.16236."
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        PARAMS
+    }
+
+    fn chunk(&self, _params: &Resolved) -> Option<usize> {
+        None
+    }
+
+    fn check(&self, setup: &Setup) -> Result<(), ParamError> {
+        check_sizes(setup)?;
+        feature::check(NAME, setup)
+    }
+
+    fn channels(&self, setup: &Setup) -> Vec<ChannelSpec> {
+        vec![trace::outputs(setup.stream.value_dim(), "What each read returns: phi(q)^T H / (phi(q)^T s + 1e-6).")]
+    }
+
+    fn cost(&self, setup: &Setup) -> Cost {
+        // `check` has found the arrays to fit.
+        let d = feature::feature_dim(NAME, setup).unwrap_or(setup.stream.key_dim());
+        let numbers = (d * (setup.stream.value_dim() + 1)) as u64;
+        Cost { state_numbers: numbers, write_madds: numbers, read_madds: numbers }
+    }
+
+    fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {
+        Ok(match precision {
+            Precision::Single => Box::new(cpu::LinearCpu::<f32>::new(setup)?),
+            Precision::Double => Box::new(cpu::LinearCpu::<f64>::new(setup)?),
+        })
+    }
+
+    fn gpu(&self, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
+        Ok(Box::new(gpu::LinearGpu::new(setup, stream)?))
+    }
+}
