@@ -1,18 +1,16 @@
-//! `LoLA`: the golden files, the identities of LAYERS.md, and one implementation against the other.
+//! `LoLA`: the identities of LAYERS.md, one implementation against the other, and a real model's stream. (The golden files
+//! are tests/golden.rs's.)
 
 #![allow(clippy::unwrap_used, reason = "a test says what went wrong by panicking")]
 #![allow(clippy::float_cmp, reason = "exactness is what is tested here")]
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use mnemoscope::gpu::{GpuStream, testing::gpu_or_skip};
 use mnemoscope::layer::{self, Arrays, Layer, LayerKind, Precision, Record, Setup};
-use mnemoscope::param::{ParamValue, Params, Resolved};
+use mnemoscope::param::{Params, Resolved};
 use mnemoscope::stream::{Labels, Stream, StreamParts, Targets};
 use mnemoscope::trace::{CHOICE_MARGIN, LaneTrace, TraceBlock, Values};
-use ndarray::{ArrayD, Axis};
-use safetensors::{Dtype, SafeTensors};
 
 fn kind() -> &'static dyn LayerKind {
     layer::kind("lola").unwrap()
@@ -42,5 +40,5 @@ fn wide(values: &Values) -> Vec<f64> {
     (0..values.len()).map(|i| values.get(i).unwrap()).collect()
 }
 
-mod golden;
+mod capture;
 mod properties;
