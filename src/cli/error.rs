@@ -7,6 +7,8 @@ use thiserror::Error;
 use crate::engine::RunError;
 use crate::gpu::GpuError;
 use crate::layer::LayerError;
+use crate::session::file::SessionError;
+use crate::session::plan::PlanError;
 
 /// Why a subcommand did not do what it was asked to.
 #[derive(Debug, Error)]
@@ -15,6 +17,15 @@ pub enum CliError {
     /// The command line asks for something that does not exist.
     #[error("{0}")]
     Usage(String),
+    /// A session or capture cannot be read.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A session cannot run.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// CPU and GPU do not agree on these lanes.
+    #[error("CPU and GPU do not agree on: {0}")]
+    Verify(String),
     /// A run stopped.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -41,7 +52,9 @@ impl CliError {
     #[must_use]
     pub fn code(&self) -> u8 {
         match self {
+            Self::Verify(_) => 1,
             Self::Usage(_) => 2,
+            Self::Session(_) | Self::Plan(_) => 3,
             Self::Device(_) => 4,
             Self::Run(RunError::Cancelled) => 130,
             Self::Run(RunError::Backend(_)) => 4,

@@ -10,7 +10,10 @@ mod devices;
 mod error;
 #[cfg(feature = "gui")]
 mod screenshot;
+mod set;
+mod source;
 mod table;
+mod verify;
 mod window;
 
 use std::io::{self, Write};
@@ -27,6 +30,15 @@ Examples:
   mnemoscope my_model.safetensors                open it on a capture of your own
   mnemoscope devices                             what can compute here
   mnemoscope screenshot bundled --out shot.png   the window as a picture, with no display";
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  mnemoscope verify                              the bundled capture
+  mnemoscope verify session.ron --set OVQ.n_max=256
+  mnemoscope verify session.ron --json > report.json
+
+A choice (an assignment, a cache member) whose margin is at most 1e-5 may fall either way in float32: a tie. What differs
+in the same chunk of the same head is then excused, and the comparison goes on from one state.";
 
 const CODES: &str = "\
 Exit codes: 0 done; 1 a check failed; 2 wrong use; 3 a session or capture cannot be read; 4 no such device;
@@ -47,6 +59,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a session on the CPU and on the GPU side by side, and compare every channel of every lane.
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(verify::Args),
     /// List the adapters of this machine with their limits, and say which one is taken.
     Devices(devices::Args),
     /// Measure the layers' speed on this machine, on the CPU and on the GPU.
@@ -67,6 +82,7 @@ pub fn main() -> ExitCode {
         Some(command) => {
             let mut out = io::stdout().lock();
             let done = match command {
+                Command::Verify(args) => args.execute(&mut out),
                 Command::Devices(args) => args.execute(&mut out),
                 Command::Bench(args) => args.execute(&mut out),
                 #[cfg(feature = "gui")]

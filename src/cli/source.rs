@@ -1,0 +1,114 @@
+//! What subcommands that run something have in common: the session, changes to it, and how long it takes.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::{CliError, set};
+use crate::engine::headless::Progress;
+use crate::session::plan::Plan;
+use crate::session::{BackendChoice, Session};
+
+/// A session or capture, with changes.
+#[derive(Debug, clap::Args)]
+pub struct Source {
+    /// A session (RON) or a capture (safetensors); `bundled` is the capture inside the program.
+    #[arg(default_value = "bundled", value_name = "SESSION|CAPTURE")]
+    pub session: PathBuf,
+
+    /// Change a lane's parameter, or the task's (`task.needles=4`). May be given several times.
+    #[arg(long, value_name = "LANE.PARAM=VALUE")]
+    pub set: Vec<String>,
+
+    /// Another seed for the task and all that is drawn.
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+impl Source {
+    /// The session with its changes, and the folder that its paths are relative to.
+    pub fn open(&self) -> Result<(Session, Option<&Path>), CliError> {
+        let mut session = Session::open(&self.session)?;
+        for change in &self.set {
+            set::apply(&mut session, change)?;
+        }
+        if let Some(seed) = self.seed {
+            session.seed = seed;
+        }
+        Ok((session, self.session.parent()))
+    }
+
+    /// The session checked and loaded, to run on `backend` where that is given.
+    pub fn plan(&self, backend: Option<BackendChoice>) -> Result<Arc<Plan>, CliError> {
+        let (mut session, base) = self.open()?;
+        session.backend = backend.unwrap_or(session.backend);
+        Ok(Arc::new(Plan::new(&session, base)?))
+    }
+}
+
+/// `--backend`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Backend {
+    /// A real GPU where there is one, else the CPU.
+    Auto,
+    /// A GPU adapter, software ones too.
+    Gpu,
+    /// The CPU.
+    Cpu,
+}
+
+impl From<Backend> for BackendChoice {
+    fn from(backend: Backend) -> Self {
+        match backend {
+            Backend::Auto => Self::Auto,
+            Backend::Gpu => Self::Gpu,
+            Backend::Cpu => Self::Cpu,
+        }
+    }
+}
+
+/// Set by Ctrl-C (and by a scheduler's SIGTERM): what runs ends at its next block, and nothing half is left behind. A second
+/// one ends the program at once.
+pub fn interrupted() -> Result<Arc<AtomicBool>, CliError> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(flag) = FLAG.get() {
+        return Ok(Arc::clone(flag));
+    }
+    let flag = Arc::clone(FLAG.get_or_init(Arc::default));
+    let raised = Arc::clone(&flag);
+    let handler = move || {
+        if raised.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    ctrlc::set_handler(handler).map_err(|e| CliError::Usage(format!("Ctrl-C cannot be caught: {e}")))?;
+    Ok(flag)
+}
+
+/// A progress bar on standard error; nothing where that is no terminal.
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar that counts `unit`.
+    pub fn new(unit: &'static str) -> Self {
+        let bar = ProgressBar::new(0);
+        if let Ok(style) = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {unit}  {{eta}} left")) {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    /// Moves it.
+    pub fn show(&self, progress: Progress) {
+        self.0.set_length(progress.total as u64);
+        self.0.set_position(progress.writes as u64);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
