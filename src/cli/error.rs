@@ -5,6 +5,7 @@ use std::io;
 use thiserror::Error;
 
 use crate::engine::RunError;
+use crate::export::ExportError;
 use crate::gpu::GpuError;
 use crate::layer::LayerError;
 use crate::session::file::SessionError;
@@ -29,6 +30,9 @@ pub enum CliError {
     /// A run stopped.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A trace cannot be written.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// A layer cannot be built or go on.
     #[error(transparent)]
     Layer(#[from] LayerError),
@@ -56,10 +60,10 @@ impl CliError {
             Self::Usage(_) => 2,
             Self::Session(_) | Self::Plan(_) => 3,
             Self::Device(_) => 4,
-            Self::Run(RunError::Cancelled) => 130,
+            Self::Run(RunError::Cancelled) | Self::Export(ExportError::Cancelled) => 130,
             Self::Run(RunError::Backend(_)) => 4,
             Self::Run(_) | Self::Layer(_) => 5,
-            Self::Output(_) => 6,
+            Self::Output(_) | Self::Export(_) => 6,
             #[cfg(feature = "gui")]
             Self::Screenshot(error) => error.code(),
             Self::Window(_) => 7,

@@ -8,6 +8,7 @@
 mod bench;
 mod devices;
 mod error;
+mod run;
 #[cfg(feature = "gui")]
 mod screenshot;
 mod set;
@@ -28,8 +29,18 @@ const EXAMPLES: &str = "\
 Examples:
   mnemoscope                                     open the window on the bundled capture
   mnemoscope my_model.safetensors                open it on a capture of your own
+  mnemoscope run session.ron --out out           compute and write the trace, with no window
+  mnemoscope verify session.ron                  hold the GPU against the CPU
   mnemoscope devices                             what can compute here
   mnemoscope screenshot bundled --out shot.png   the window as a picture, with no display";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  mnemoscope run --out out                       the bundled capture
+  mnemoscope run session.ron --out out --backend cpu --seed 3
+  mnemoscope run my_model.safetensors --out out --set LoLA.cache=256 --set OVQ.n_max=1024
+
+Names of files go to standard output; the backend, why it was taken and a line a lane to standard error.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -59,6 +70,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a session with no window and write its trace: every channel (trace.npz) and a row a token (tokens.csv).
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(run::Args),
     /// Run a session on the CPU and on the GPU side by side, and compare every channel of every lane.
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(verify::Args),
@@ -82,6 +96,7 @@ pub fn main() -> ExitCode {
         Some(command) => {
             let mut out = io::stdout().lock();
             let done = match command {
+                Command::Run(args) => args.execute(&mut out),
                 Command::Verify(args) => args.execute(&mut out),
                 Command::Devices(args) => args.execute(&mut out),
                 Command::Bench(args) => args.execute(&mut out),

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{CliError, set};
-use crate::engine::headless::Progress;
 use crate::session::plan::Plan;
 use crate::session::{BackendChoice, Session};
 
@@ -101,9 +100,9 @@ impl Bar {
     }
 
     /// Moves it.
-    pub fn show(&self, progress: Progress) {
-        self.0.set_length(progress.total as u64);
-        self.0.set_position(progress.writes as u64);
+    pub fn show(&self, done: u64, total: u64) {
+        self.0.set_length(total);
+        self.0.set_position(done);
     }
 }
 

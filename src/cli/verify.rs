@@ -23,7 +23,7 @@ impl Args {
         let plan = self.source.plan(None)?;
         let cancel = interrupted()?;
         let bar = Bar::new("chunks");
-        let report = lockstep::run(&plan, |p| bar.show(p), &cancel)?;
+        let report = lockstep::run(&plan, |p| bar.show(p.writes as u64, p.total as u64), &cancel)?;
         drop(bar);
         eprintln!("First: {}. Second: {}.", report.first, report.second);
         if self.json {
