@@ -3,8 +3,8 @@
 use eframe::egui::{Stroke, TextureHandle, Ui, vec2};
 
 use super::common::{
-    Canvas, Key, LaneChoice, canvas, facts, head_of, is_marked, lanes_with, marked, paint_until, plural, point_at, role_name, select_ring,
-    texture, token_name, words, writes_seen,
+    Canvas, Key, LaneChoice, canvas, cover, facts, head_of, is_marked, lanes_with, marked_name, paint_until, plural, point_at, role_name,
+    select_ring, texture, token_name, words, writes_seen,
 };
 use super::{Look, Panel};
 use crate::app::command::Command;
@@ -99,9 +99,10 @@ impl Panel for Assignments {
             &describe,
         );
         let canvas = canvas(ui, chart.rect);
+        let covered = cover(rows.assignments.len(), seen, stream.writes());
         let scale = ui.pixels_per_point();
-        let picture = self.picture.get(Key::new(look, lane, head, (canvas, highest)), || {
-            Picture(texture(ui, "assignments", picture(&rows, stream, &chart, canvas, scale, ink)))
+        let picture = self.picture.get(Key::new(look, lane, head, covered, (canvas, highest)), || {
+            Picture(texture(ui, "assignments", picture(&rows, covered, stream, &chart, canvas, scale, ink)))
         });
         paint_until(ui, &chart, &picture.0, seen as f64);
         chart.playhead(ui, look.writes as f64);
@@ -133,15 +134,23 @@ fn sentence(look: &Look<'_>, lane: usize) -> String {
 
 fn legend(stream: &Stream, ink: &Ink) -> Vec<Entry> {
     let mut entries = vec![Entry::new(Sign::Dot, ink.plain, "merged"), Entry::new(Sign::Ring, ink.window, "founder")];
-    if let Some((name, _)) = marked(stream) {
+    if let Some(name) = marked_name(stream) {
         entries.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
     entries
 }
 
-fn picture(rows: &Rows<'_>, stream: &Stream, chart: &Chart, canvas: Canvas, scale: f32, ink: Ink) -> eframe::egui::ColorImage {
+fn picture(
+    rows: &Rows<'_>,
+    covered: usize,
+    stream: &Stream,
+    chart: &Chart,
+    canvas: Canvas,
+    scale: f32,
+    ink: Ink,
+) -> eframe::egui::ColorImage {
     let [width, height] = canvas.0;
-    let points: Vec<Point> = (0..rows.assignments.len())
+    let points: Vec<Point> = (0..covered)
         .map(|write| Point {
             // A token is a column one unit wide, a row one unit high: the point is in its middle.
             x: (chart.x.share(write as f64 + 0.5) * width as f64) as f32,

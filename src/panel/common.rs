@@ -18,7 +18,8 @@ pub struct Key<E> {
     /// Weak, so that a run that is over is freed; its address is not used again while this lives.
     plan: Weak<Plan>,
     lane: usize,
-    generation: u64,
+    /// Entries of the trace that went in.
+    covered: usize,
     head: usize,
     extra: E,
 }
@@ -26,17 +27,30 @@ pub struct Key<E> {
 impl<E: PartialEq> PartialEq for Key<E> {
     fn eq(&self, other: &Self) -> bool {
         Weak::ptr_eq(&self.plan, &other.plan)
-            && (self.lane, self.generation, self.head) == (other.lane, other.generation, other.head)
+            && (self.lane, self.covered, self.head) == (other.lane, other.covered, other.head)
             && self.extra == other.extra
     }
 }
 
 impl<E> Key<E> {
-    /// The key for a lane's trace as it is now.
+    /// The key for what is made of the first `covered` entries of a lane's channel. A run only ever appends, so the same
+    /// entries of the same plan are the same numbers.
     #[must_use]
-    pub fn new(look: &Look<'_>, lane: usize, head: usize, extra: E) -> Self {
-        Self { plan: Arc::downgrade(look.plan), lane, generation: look.lanes[lane].trace.generation(), head, extra }
+    pub fn new(look: &Look<'_>, lane: usize, head: usize, covered: usize, extra: E) -> Self {
+        Self { plan: Arc::downgrade(look.plan), lane, covered, head, extra }
     }
+}
+
+/// How many of the `held` entries of a channel a picture should be made of, when `seen` of them lie before the playhead and
+/// `total` are to come.
+///
+/// While the run goes on far ahead of the playhead, a picture is made anew sixteen times in all, not with every block;
+/// it always covers what is seen.
+#[must_use]
+pub fn cover(held: usize, seen: usize, total: usize) -> usize {
+    let part = total.div_ceil(16).max(1);
+    let settled = if held >= total { held } else { held / part * part };
+    if seen <= settled { settled } else { held }
 }
 
 /// The size of a plot area in pixels of the screen, and the theme: what every picture depends on besides its numbers.
@@ -187,6 +201,14 @@ pub fn is_marked(stream: &Stream, write: usize) -> bool {
     roles.marked.is_some() && roles.of_write.get(write).copied() == roles.marked
 }
 
+/// The name of the marked role, if any write has it.
+#[must_use]
+pub fn marked_name(stream: &Stream) -> Option<&str> {
+    let roles = &stream.labels().roles;
+    let role = roles.marked.filter(|r| roles.of_write.contains(r))?;
+    roles.names.get(role as usize).map(String::as_str)
+}
+
 /// The writes of the marked role, ascending, and the role's name; nothing where no role is marked.
 #[must_use]
 pub fn marked(stream: &Stream) -> Option<(&str, Vec<usize>)> {
@@ -234,4 +256,24 @@ pub fn select_ring(ui: &Ui, chart: &Chart, at: Pos2) {
 #[must_use]
 pub fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_covers_what_is_seen_and_settles_at_the_end() {
+        // Sixteen parts of 64: of 100 entries the first part will do, unless the playhead is beyond it.
+        assert_eq!(cover(100, 10, 1024), 64);
+        assert_eq!(cover(100, 80, 1024), 100);
+        assert_eq!(cover(1024, 10, 1024), 1024);
+        assert_eq!((cover(0, 0, 1024), cover(3, 3, 3), cover(0, 0, 0)), (0, 3, 0));
+    }
+
+    #[test]
+    fn spaces_and_line_ends_of_tokens_are_visible() {
+        assert_eq!(quoted(" magic"), "‘ magic’");
+        assert_eq!(quoted("\n\n"), "‘\\n\\n’");
+    }
 }

@@ -27,7 +27,7 @@ pub struct Counts {
     lane: LaneChoice,
     sorted: bool,
     linear: bool,
-    tally: Cached<Key<(usize, bool)>, Tally>,
+    tally: Cached<Key<bool>, Tally>,
 }
 
 /// The counts at one moment.
@@ -108,7 +108,7 @@ impl Panel for Counts {
         };
         let founders = trace.channel("is_new").map_or(&[][..], |c| c.wholes(head));
         let sorted = self.sorted;
-        let tally = self.tally.get(Key::new(look, lane, head, (seen, sorted)), || tally(held, founders, rows, sorted));
+        let tally = self.tally.get(Key::new(look, lane, head, seen, sorted), || tally(held, founders, rows, sorted));
         if tally.counts.is_empty() {
             words(ui, "No chunk has been read yet: the dictionary is empty.");
             return;

@@ -2,7 +2,7 @@
 
 use eframe::egui::{Color32, Painter, RichText, Stroke, Ui, pos2, vec2};
 
-use super::common::{Key, chunks_seen, facts, head_of, lanes_with, swatch, words};
+use super::common::{Key, chunks_seen, cover, facts, head_of, lanes_with, swatch, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::trace::Channel;
@@ -16,7 +16,7 @@ use crate::widget::ticks::{Scale, number};
 pub const HELP: &str = "How many centroids each dictionary holds, against the writes seen.\n\n\
 Solid steps: n, rows in use after each chunk, up to the playhead. Dashed: the plateau curve N(t) = t N / (t + N). Dotted: N, the \
 most that the dictionary may hold; half of it is reached after N writes.\n\n\
-A chunk that ends at write t founds m = floor(t N / (t + N)) - n rows. With another growth (saturating: min(t, N); linear: t N / T) the \
+The formula: a chunk that ends at write t founds m = floor(t N / (t + N)) - n rows. With another growth (saturating: min(t, N); linear: t N / T) the \
 steps leave the dashed curve: that is the ablation.\n\nHover for the exact numbers of a step.";
 
 /// See [`HELP`].
@@ -95,7 +95,9 @@ impl Panel for Growth {
             }
             let head = head_of(sizes, look);
             let chunk = look.lanes[lane].plan.setup.chunk;
-            let all = self.curves[lane].get(Key::new(look, lane, head, ()), || corners(sizes.wholes(head), chunk, total));
+            let covered = cover(sizes.len(), chunks_seen(look, lane), look.plan.stream.chunks(chunk));
+            let all =
+                self.curves[lane].get(Key::new(look, lane, head, covered, ()), || corners(&sizes.wholes(head)[..covered], chunk, total));
             let seen = (1 + 2 * chunks_seen(look, lane)).min(all.len());
             let points: Vec<_> = all[..seen].iter().map(|p| chart.pos(p[0], p[1])).collect();
             line::draw(&painter, &points, Stroke::new(2.0, colour), Dash::Solid);

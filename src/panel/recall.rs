@@ -8,10 +8,10 @@ use eframe::egui::{Align, Layout, RichText, Sense, Stroke, Ui, vec2};
 use super::common::{facts, plural, words, writes_seen};
 use super::{LaneLook, Look, Panel};
 use crate::app::command::Command;
-use crate::metric::{Running, Summary, memory_share};
+use crate::metric::{CORRECT, ERROR_SQ, Running, Summary, memory_share};
 use crate::session::plan::Plan;
 use crate::stream::{Stream, Targets};
-use crate::trace::Axis as TraceAxis;
+use crate::trace::Channel;
 use crate::widget::chart::{Axis, Chart, SMALL};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::Ink;
@@ -19,11 +19,11 @@ use crate::widget::ticks::{Scale, grouped, number};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How well each lane has answered so far, at the playhead, for the query head shown; and what its memory holds.\n\n\
-On a task with codes: accuracy, the share of reads whose output has its largest dot product with the right code, with Wilson's 95% \
+The formula, on a task with codes: accuracy, the share of reads whose output has its largest dot product with the right code, with Wilson's 95% \
 interval. On a capture: the relative error |o - y| / |y| of the outputs against full attention's over all reads so far, and their mean \
 cosine. On regression: sum |o - y|^2 / sum |y|^2, as the papers have it.\n\n\
 Below each name: the numbers that the memory holds at the end of the stream for one key/value head, their bytes in float32, and the share of what full \
-attention keeps, T (dk + dv).\n\nThe lines are the same figure over windows of reads, in the colours of the lanes, each with its own dashes: hover for the exact numbers.";
+attention keeps, T (dk + dv).\n\nThe lines are the same figure over windows of reads, in the colours of the lanes, each with its own dashes. Hover for the exact numbers.";
 
 /// Points along each line, and so the windows into which the reads are cut.
 const WINDOWS: usize = 64;
@@ -43,7 +43,8 @@ impl Recall {
         }
         for (running, lane) in self.lanes.iter_mut().zip(look.lanes) {
             // A run that started again holds fewer reads than were summed.
-            let behind = running.as_ref().is_some_and(|r| lane.trace.complete(TraceAxis::Read).is_some_and(|held| r.reads() > held));
+            let held = [CORRECT, ERROR_SQ].iter().filter_map(|c| lane.trace.channel(c)).map(Channel::len).min();
+            let behind = running.as_ref().is_some_and(|r| held.is_some_and(|held| r.reads() > held));
             if running.is_none() || behind {
                 *running = Running::new(look.plan.stream.targets());
             }

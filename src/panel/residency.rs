@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use eframe::egui::{Align2, FontId, Rect, RichText, Stroke, StrokeKind, TextureHandle, Ui, pos2, vec2};
 
 use super::common::{
-    Canvas, Key, LaneChoice, canvas, chunks_seen, facts, head_of, is_marked, lanes_with, marked, paint_until, plural, point_at, role_name,
-    select_ring, texture, token_name, words,
+    Canvas, Key, LaneChoice, canvas, chunks_seen, cover, facts, head_of, is_marked, lanes_with, marked, paint_until, plural, point_at,
+    role_name, select_ring, texture, token_name, words,
 };
 use super::residency_picture::{cells, picture};
 use super::{Look, Panel};
@@ -24,7 +24,7 @@ pub const HELP: &str = "Where each token is remembered after each step, up to th
 whole in the sparse cache; dotted grey, folded into the linear state, from which nothing returns.\n\n\
 Read a row from left to right: a token is written, passes through the window, and then either stays whole (an orange line as long as it is \
 cached) or is folded. The rows of the marked role (the needle) are outlined.\n\n\
-The rule: pairs that leave the window and pairs already cached are scored by SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, how badly \
+The formula: pairs that leave the window and pairs already cached are scored by SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, how badly \
 the state recalls them; the highest stay in the cache, all others are folded.\n\n\
 Where a pixel stands for several tokens it is orange if any of them is cached, the stronger the more. Hover for the token, since when it is \
 there, and who took its place; click to select it.";
@@ -118,9 +118,10 @@ fn show(
     let size = vec2(ui.available_width(), ui.available_height().max(80.0));
     let (response, chart) = Chart::show(ui, size, x, Axis::count("token", stream.writes()), &legend, &describe);
     let canvas = canvas(ui, chart.rect);
+    let covered = cover(held.index.steps(), held.chunks, steps);
     let scale = ui.pixels_per_point();
-    let picture = cached.get(Key::new(look, lane, held.head, canvas), || {
-        texture(ui, "residency", picture(held.index, stream.writes(), steps, canvas.0, scale, &ink))
+    let picture = cached.get(Key::new(look, lane, held.head, covered, canvas), || {
+        texture(ui, "residency", picture(held.index, covered, stream.writes(), steps, canvas.0, scale, &ink))
     });
     paint_until(ui, &chart, picture, held.chunks as f64);
     outline(ui, &chart, look, &ink, held);

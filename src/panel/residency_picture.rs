@@ -20,19 +20,28 @@ fn pixels_of(index: usize, pixels: usize, cells: usize) -> Range<usize> {
     index * pixels / cells..((index + 1) * pixels).div_ceil(cells).min(pixels)
 }
 
-/// Draws tokens upwards and steps to the right into `width` x `height` pixels; transparent where nothing is written yet.
+/// Draws the first `covered` steps, tokens upwards and steps to the right, into `width` x `height` pixels; transparent where nothing is written yet.
 ///
 /// A pixel that stands for several tokens has the colour of most of them, and the cache's over it as soon as one of them
 /// is cached, the stronger the more. The window is striped, the cache plain, the state dotted.
 #[must_use]
-pub fn picture(index: &Residency, writes: usize, steps: usize, [width, height]: [usize; 2], scale: f32, ink: &Ink) -> ColorImage {
-    let cached = cached(index, writes, steps, [width, height]);
+pub fn picture(
+    index: &Residency,
+    covered: usize,
+    writes: usize,
+    steps: usize,
+    [width, height]: [usize; 2],
+    scale: f32,
+    ink: &Ink,
+) -> ColorImage {
+    let covered = covered.min(index.steps());
+    let cached = cached(index, covered, writes, steps, [width, height]);
     let mut image = ColorImage::filled([width, height], Color32::TRANSPARENT);
     let period = ((6.0 * scale).round() as usize).max(3);
     let columns: Vec<Option<Range<usize>>> = (0..width)
         .map(|x| {
             let last = cells(x, width, steps).end;
-            (last <= index.steps()).then(|| index.window_range(last))
+            (last <= covered).then(|| index.window_range(last))
         })
         .collect();
     for y in 0..height {
@@ -59,12 +68,12 @@ pub fn picture(index: &Residency, writes: usize, steps: usize, [width, height]: 
 }
 
 /// How many cached tokens are behind each pixel.
-fn cached(index: &Residency, writes: usize, steps: usize, [width, height]: [usize; 2]) -> Vec<u16> {
+fn cached(index: &Residency, covered: usize, writes: usize, steps: usize, [width, height]: [usize; 2]) -> Vec<u16> {
     // Differences along a row: +1 where a token enters the cache, -1 where it leaves; summed up at the end.
     let mut changes = vec![0_i32; (width + 1) * height];
     for token in 0..writes {
         let Some(entered) = index.entered(token) else { continue };
-        let left = index.left(token).unwrap_or(steps).min(index.steps());
+        let left = index.left(token).unwrap_or(steps).min(covered);
         if left <= entered {
             continue;
         }
@@ -107,7 +116,7 @@ mod tests {
     fn every_pixel_of_a_large_picture_is_where_its_token_is() {
         let (index, ink) = (index(), Ink::for_visuals(&Visuals::light()));
         let (width, height) = (40, 80);
-        let image = picture(&index, 8, 4, [width, height], 1.0, &ink);
+        let image = picture(&index, 4, 8, 4, [width, height], 1.0, &ink);
         for y in 0..height {
             for x in 0..width {
                 let (token, step) = ((height - 1 - y) * 8 / height, x * 4 / width);
@@ -133,7 +142,7 @@ mod tests {
         index.push(&[], &[17]);
         index.push(&[], &[]);
         let ink = Ink::for_visuals(&Visuals::dark());
-        let image = picture(&index, 4000, 4, [4, 1], 1.0, &ink);
+        let image = picture(&index, 4, 4000, 4, [4, 1], 1.0, &ink);
         // The cache's colour is more than half of the pixel's, in that step alone.
         let red = |x: usize| i32::from(image.pixels[x].r()) - i32::from(ink.state.r());
         let most = i32::from(ink.cache.r()) - i32::from(ink.state.r());
@@ -144,7 +153,7 @@ mod tests {
     fn steps_that_are_not_computed_stay_empty() {
         let mut index = Residency::new(2, 2, 8);
         index.push(&[], &[]);
-        let image = picture(&index, 8, 4, [8, 8], 1.0, &Ink::for_visuals(&Visuals::light()));
+        let image = picture(&index, 4, 8, 4, [8, 8], 1.0, &Ink::for_visuals(&Visuals::light()));
         assert!((0..8).all(|y| (2..8).all(|x| image.pixels[y * 8 + x] == Color32::TRANSPARENT)));
         assert_ne!(image.pixels[7 * 8], Color32::TRANSPARENT, "token 0 after step 0");
     }

@@ -2,7 +2,7 @@
 
 use eframe::egui::{Stroke, TextureHandle, Ui, vec2};
 
-use super::common::{Canvas, Key, LaneChoice, canvas, facts, head_of, lanes_with, paint_until, plural, words, writes_seen};
+use super::common::{Canvas, Key, LaneChoice, canvas, cover, facts, head_of, lanes_with, paint_until, plural, words, writes_seen};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::widget::cached::Cached;
@@ -65,9 +65,10 @@ impl Panel for Shares {
             &describe,
         );
         let canvas = canvas(ui, chart.rect);
+        let covered = cover(channel.len(), seen, reads);
         let scale = ui.pixels_per_point();
-        let picture = self.picture.get(Key::new(look, lane, head, canvas), || {
-            super::common::texture(ui, "shares", picture(shares, reads, canvas.0, scale, &ink))
+        let picture = self.picture.get(Key::new(look, lane, head, covered, canvas), || {
+            super::common::texture(ui, "shares", picture(&shares[..covered * 3], reads, canvas.0, scale, &ink))
         });
         paint_until(ui, &chart, picture, seen as f64);
         chart.playhead(ui, seen as f64);

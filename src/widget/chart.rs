@@ -211,14 +211,15 @@ impl Chart {
 
 fn draw_legend(painter: &Painter, ink: &Ink, font: &FontId, area: Rect, entries: &[Entry]) {
     let texts: Vec<_> = entries.iter().map(|e| painter.layout_no_wrap(e.text.clone(), font.clone(), ink.quiet)).collect();
-    let mut left = area.right() + 8.0 - texts.iter().map(|g| g.size().x + 28.0).sum::<f32>();
+    let room = |e: &Entry| if matches!(e.sign, Sign::Line(_)) { 29.0 } else { 16.0 };
+    let mut left = area.right() + 10.0 - entries.iter().zip(&texts).map(|(e, g)| g.size().x + room(e) + 10.0).sum::<f32>();
     for (entry, text) in entries.iter().zip(texts) {
-        let width = text.size().x + 28.0;
+        let width = text.size().x + room(entry) + 10.0;
         // A legend that does not fit loses its first entries, never its letters to the axis' name.
         if left >= area.left() {
-            let middle = pos2(left + 9.0, area.top() + text.size().y / 2.0);
+            let middle = pos2(left + room(entry) / 2.0 - 2.0, area.top() + text.size().y / 2.0);
             sign(painter, middle, entry.sign, entry.colour, ink);
-            painter.galley(pos2(left + 20.0, area.top()), text, ink.quiet);
+            painter.galley(pos2(left + room(entry), area.top()), text, ink.quiet);
         }
         left += width;
     }
@@ -246,7 +247,7 @@ pub fn sign(painter: &Painter, at: Pos2, sign: Sign, colour: Color32, ink: &Ink)
                 painter.circle_filled(at + vec2(dx, dy), 0.8, ink.quiet);
             }
         }
-        Sign::Line(dash) => line::draw(painter, &[at - vec2(8.0, 0.0), at + vec2(8.0, 0.0)], Stroke::new(1.8, colour), dash),
+        Sign::Line(dash) => line::draw(painter, &[at - vec2(11.7, 0.0), at + vec2(11.7, 0.0)], Stroke::new(1.8, colour), dash),
         Sign::Up => drop(painter.add(triangle(at, 4.0, true, colour, Stroke::NONE))),
         Sign::Down => drop(painter.add(triangle(at, 4.0, false, Color32::TRANSPARENT, Stroke::new(1.2, colour)))),
     }

@@ -130,11 +130,22 @@ impl Colours {
 pub fn draw(grid: &Grid, width: usize, height: usize, rule: Rule, colours: Colours) -> ColorImage {
     let mut image = ColorImage::filled([width, height], Color32::TRANSPARENT);
     let columns: Vec<_> = (0..width).map(|x| cells_of(x, width, grid.columns)).collect();
+    let mut above: Option<Range<usize>> = None;
     for y in 0..height {
         let rows = cells_of(height - 1 - y, height, grid.rows);
-        for (x, columns) in columns.iter().enumerate() {
-            image.pixels[y * width + x] = colours.of(grid.block(rows.clone(), columns.clone(), rule));
+        // Pixels that stand for the same cells as their neighbour have its colour.
+        if above.as_ref() == Some(&rows) {
+            image.pixels.copy_within((y - 1) * width..y * width, y * width);
+            continue;
         }
+        for x in 0..width {
+            image.pixels[y * width + x] = if x > 0 && columns[x] == columns[x - 1] {
+                image.pixels[y * width + x - 1]
+            } else {
+                colours.of(grid.block(rows.clone(), columns[x].clone(), rule))
+            };
+        }
+        above = Some(rows);
     }
     image
 }

@@ -58,8 +58,9 @@ pub fn draw(width: usize, height: usize, scale: f32, points: &[Point], inks: Ink
             1.5
         };
     let strength = if crowd > 0.05 { 0.55 } else { 0.85 };
+    let stamps = Stamps::new(radius, strength);
     for point in points.iter().filter(|p| p.mark == Mark::Plain) {
-        picture.cover(point, radius + 0.5, |d| radius + 0.5 - d, |ink, cover| *ink += cover * strength);
+        stamps.press(&mut picture, point);
     }
     picture.settle(inks.plain);
     for mark in [Mark::Ring, Mark::RingedDiamond, Mark::Diamond] {
@@ -75,6 +76,57 @@ pub fn draw(width: usize, height: usize, scale: f32, points: &[Point], inks: Ink
         }
     }
     picture.finish()
+}
+
+/// Positions of a point within a pixel, along one side, that have a stamp of their own.
+const FINE: usize = 4;
+
+/// A plain point's ink on the pixels around it, drawn once for each of the positions within a pixel: a picture of a long
+/// stream has tens of thousands of them.
+struct Stamps {
+    side: usize,
+    /// `[FINE, FINE, side, side]`.
+    ink: Vec<f32>,
+}
+
+impl Stamps {
+    fn new(radius: f32, strength: f32) -> Self {
+        let half = (radius + 0.5).ceil() as usize;
+        let side = 2 * half + 1;
+        let mut ink = Vec::with_capacity(FINE * FINE * side * side);
+        for fine in 0..FINE * FINE {
+            let middle = |i: usize| half as f32 + (i as f32 + 0.5) / FINE as f32;
+            let (my, mx) = (middle(fine / FINE), middle(fine % FINE));
+            for pixel in 0..side * side {
+                let (dy, dx) = ((pixel / side) as f32 + 0.5 - my, (pixel % side) as f32 + 0.5 - mx);
+                ink.push((radius + 0.5 - dx.hypot(dy)).clamp(0.0, 1.0) * strength);
+            }
+        }
+        Self { side, ink }
+    }
+
+    fn press(&self, picture: &mut Picture, point: &Point) {
+        if !(point.x.abs() < 1e6 && point.y.abs() < 1e6) {
+            return;
+        }
+        let (cell_x, cell_y) = (point.x.floor(), point.y.floor());
+        let fine = |at: f32, cell: f32| (((at - cell) * FINE as f32) as usize).min(FINE - 1);
+        let stamp = (fine(point.y, cell_y) * FINE + fine(point.x, cell_x)) * self.side * self.side;
+        let half = (self.side / 2) as i64;
+        let (left, top) = (cell_x as i64 - half, cell_y as i64 - half);
+        for row in 0..self.side {
+            let y = top + row as i64;
+            if y < 0 || y >= picture.height as i64 {
+                continue;
+            }
+            for column in 0..self.side {
+                let x = left + column as i64;
+                if x >= 0 && x < picture.width as i64 {
+                    picture.ink[y as usize * picture.width + x as usize] += self.ink[stamp + row * self.side + column];
+                }
+            }
+        }
+    }
 }
 
 struct Picture {
@@ -97,14 +149,6 @@ impl Picture {
             for x in span(point.x, self.width) {
                 each(y * self.width + x, x as f32 + 0.5 - point.x, y as f32 + 0.5 - point.y);
             }
-        }
-    }
-
-    fn cover(&mut self, point: &Point, reach: f32, edge: impl Fn(f32) -> f32, add: impl Fn(&mut f32, f32)) {
-        let mut touched = Vec::with_capacity(16);
-        self.around(point, reach, |i, dx, dy| touched.push((i, edge(dx.hypot(dy)).clamp(0.0, 1.0))));
-        for (i, cover) in touched {
-            add(&mut self.ink[i], cover);
         }
     }
 

@@ -1,15 +1,17 @@
 //! Scores: how badly the state recalls each candidate for the cache, through time and at this step, and the threshold.
 
 mod model;
+mod step;
 
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{Rect, Response, RichText, Shape, Stroke, TextureHandle, Ui, pos2, vec2};
+use eframe::egui::{Align, Layout, Response, RichText, Shape, Stroke, TextureHandle, Ui, pos2, vec2};
 
-use self::model::{Candidate, Fate, axis, bin, bin_range, by_fate, candidates, histogram};
+use self::model::{Candidate, Fate, axis, bin, bin_range, candidates, histogram};
+use self::step::{tell_candidate, this_step};
 use super::common::{
-    Canvas, Key, LaneChoice, canvas, chunks_seen, facts, head_of, is_marked, lanes_with, marked, paint_until, plural, point_at, role_name,
-    select_ring, texture, token_name, words,
+    Canvas, Key, LaneChoice, canvas, chunks_seen, cover, facts, head_of, is_marked, lanes_with, marked_name, paint_until, plural, point_at,
+    select_ring, texture, words,
 };
 use super::{Look, Panel};
 use crate::app::command::Command;
@@ -17,10 +19,10 @@ use crate::layer::lola::residency::Residency;
 use crate::session::plan::Plan;
 use crate::trace::Channel;
 use crate::widget::cached::Cached;
-use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
+use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::heatmap::{Colours, Grid, Rule, draw};
 use crate::widget::line::Dash;
-use crate::widget::palette::{Ink, Map, blend};
+use crate::widget::palette::{Ink, Map};
 use crate::widget::raster::{self, Mark, Point, nearest};
 use crate::widget::ticks::number;
 
@@ -35,8 +37,6 @@ The axis is logarithmic where scores are above zero; scores that have no place o
 the exact numbers; click a candidate to select it.";
 
 const BINS: usize = 48;
-/// More candidates than this in a step are drawn as bars only, with the marked ones as points.
-const MOST_POINTS: usize = 1500;
 
 /// See [`HELP`].
 #[derive(Default)]
@@ -45,7 +45,7 @@ pub struct Sre {
     index: Option<Indexed>,
     binned: Cached<Key<()>, Option<Binned>>,
     picture: Cached<Key<Canvas>, [TextureHandle; 2]>,
-    step: Cached<Key<usize>, Vec<Candidate>>,
+    step: Cached<Key<()>, Vec<Candidate>>,
 }
 
 /// A run, a lane, a head, and where its tokens are.
@@ -58,6 +58,8 @@ struct Binned {
     beyond: usize,
     grid: Grid,
     most: f32,
+    /// Steps that went in.
+    covered: usize,
 }
 
 /// What the parts of the panel share.
@@ -111,14 +113,14 @@ impl Panel for Sre {
 }
 
 /// The sentence beside the lane's name.
-fn sentence(ui: &mut Ui, look: &Look<'_>, lane: usize, held: &mut Option<Indexed>, step_list: &mut Cached<Key<usize>, Vec<Candidate>>) {
+fn sentence(ui: &mut Ui, look: &Look<'_>, lane: usize, held: &mut Option<Indexed>, step_list: &mut Cached<Key<()>, Vec<Candidate>>) {
     let trace = look.lanes[lane].trace;
     let (Some(ids), Some(scores)) = (trace.channel("candidates"), trace.channel("candidate_scores")) else { return };
     let head = head_of(ids, look);
     let Some(index) = index(held, look, lane, head) else { return };
     let chunks = chunks_seen(look, lane).min(index.steps());
     let Some(step) = chunks.checked_sub(1) else { return };
-    let list = step_list.get(Key::new(look, lane, head, step), || candidates(ids, scores, index, head, step));
+    let list = step_list.get(Key::new(look, lane, head, step + 1, ()), || candidates(ids, scores, index, head, step));
     let kept = list.iter().filter(|c| c.fate == Fate::Kept).count();
     let threshold = trace.channel("threshold").and_then(|c| c.values(head).get(step)).filter(|t| !t.is_nan());
     let limit = threshold.map_or("the cache is not full".to_owned(), |t| format!("threshold {}", number(t)));
@@ -133,7 +135,8 @@ impl Sre {
         let chunk = look.lanes[lane].plan.setup.chunk;
         let steps = look.plan.stream.chunks(chunk);
         let unit = scores.spec().unit;
-        let binned = self.binned.get(Key::new(look, lane, head, ()), || bins_of(scores, head, steps, unit));
+        let covered = cover(scores.len(), chunks_seen(look, lane).min(scores.len()), steps);
+        let binned = self.binned.get(Key::new(look, lane, head, covered, ()), || bins_of(scores, head, covered, steps, unit));
         let Some(index) = index(&mut self.index, look, lane, head) else { return };
         let Some(binned) = binned else {
             words(ui, "No candidate has been scored yet: nothing has left the window.");
@@ -147,27 +150,37 @@ impl Sre {
         let threshold = trace.channel("threshold");
         let held = Held { ids, scores, threshold, index, head, chunks, steps, chunk, binned };
         let size = vec2(ui.available_width(), ui.available_height().max(90.0));
+        let gap = 2.0;
+        // Side by side on one axis of scores; in a narrow panel below each other.
+        let beside = size.x >= 280.0;
         let right = (size.x * 0.34).clamp(110.0, 260.0);
-        ui.horizontal_top(|ui| {
-            ui.spacing_mut().item_spacing.x = 2.0;
-            self::through_time(ui, look, lane, &held, vec2(size.x - right - 2.0, size.y), &mut self.picture, commands);
+        let sizes = if beside {
+            [vec2(size.x - right - gap, size.y), vec2(right, size.y)]
+        } else {
+            [vec2(size.x, size.y * 0.5 - gap), vec2(size.x, size.y * 0.5 - gap)]
+        };
+        let layout = if beside { Layout::left_to_right(Align::Min) } else { Layout::top_down(Align::Min) };
+        ui.with_layout(layout, |ui| {
+            ui.spacing_mut().item_spacing = vec2(gap, gap);
+            through_time(ui, look, lane, &held, sizes[0], &mut self.picture, commands);
             let step = held.chunks.checked_sub(1);
             let list: &[Candidate] = match step {
-                Some(step) => self.step.get(Key::new(look, lane, head, step), || candidates(ids, scores, index, head, step)),
+                Some(step) => self.step.get(Key::new(look, lane, head, step + 1, ()), || candidates(ids, scores, index, head, step)),
                 None => &[],
             };
-            this_step(ui, look, &held, list, vec2(right, size.y), commands);
+            this_step(ui, look, &held, list, sizes[1], commands);
         });
     }
 }
 
-fn bins_of(scores: &Channel, head: usize, steps: usize, unit: &str) -> Option<Binned> {
+fn bins_of(scores: &Channel, head: usize, covered: usize, steps: usize, unit: &str) -> Option<Binned> {
     let label = if unit == "1" { "score".to_owned() } else { format!("score ({unit})") };
     // Ids as scores (first in, first out) are places in the stream: differences count there, not ratios.
-    let (axis, beyond) = axis(scores.reals(head), &label, unit != "tokens")?;
-    let grid = histogram(scores, head, &axis, BINS, steps);
+    let end = covered.checked_sub(1).map_or(0, |last| scores.range(head, last).end);
+    let (axis, beyond) = axis(scores.reals(head).get(..end).unwrap_or_default(), &label, unit != "tokens")?;
+    let grid = histogram(scores, head, &axis, BINS, covered, steps);
     let most = grid.cells.iter().flatten().copied().fold(1.0, f32::max);
-    Some(Binned { axis, beyond, grid, most })
+    Some(Binned { axis, beyond, grid, most, covered })
 }
 
 fn through_time(
@@ -181,7 +194,7 @@ fn through_time(
 ) {
     let ink = Ink::of(ui);
     let mut legend = vec![Entry::new(Sign::Line(Dash::Solid), ink.limit, "threshold")];
-    if let Some((name, _)) = marked(&look.plan.stream) {
+    if let Some(name) = marked_name(&look.plan.stream) {
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
     let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), held.steps);
@@ -189,7 +202,7 @@ fn through_time(
     let (response, chart) = Chart::show(ui, size, x, held.binned.axis.clone(), &legend, &describe);
     let canvas = canvas(ui, chart.rect);
     let scale = ui.pixels_per_point();
-    let pictures = cached.get(Key::new(look, lane, held.head, canvas), || {
+    let pictures = cached.get(Key::new(look, lane, held.head, held.binned.covered, canvas), || {
         let colours =
             Colours { map: Map::Cividis, min: 1.0, max: held.binned.most.max(2.0), log: true, paper: (!ink.dark).then_some(ink.paper) };
         let heat = draw(&held.binned.grid, canvas.0[0], canvas.0[1], Rule::Max, colours);
@@ -212,7 +225,7 @@ fn through_time(
 /// Every score of a marked token, as a diamond in its step.
 fn marked_points(look: &Look<'_>, held: &Held<'_>, chart: &Chart, [width, height]: [usize; 2]) -> Vec<Point> {
     let mut points = Vec::new();
-    for step in 0..held.scores.len().min(held.steps) {
+    for step in 0..held.binned.covered.min(held.steps) {
         let range = held.scores.range(held.head, step);
         for (&id, at) in held.ids.wholes_at(held.head, step).iter().zip(range) {
             if usize::try_from(id).is_ok_and(|w| is_marked(&look.plan.stream, w)) {
@@ -299,94 +312,4 @@ fn hover_time(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'
     }
     facts(response, &format!("step {step}"), &rows);
     point_at(response, None, commands);
-}
-
-fn tell_candidate(look: &Look<'_>, response: &Response, held: &Held<'_>, c: &Candidate, step: usize) {
-    let fate = if c.fate == Fate::Kept { "in the cache" } else { "folded into the state" };
-    let mut rows = vec![("step", step.to_string()), ("score", number(f64::from(c.score))), ("after the step", fate.to_owned())];
-    if let Some(t) = held.threshold(step) {
-        rows.push(("threshold", number(t)));
-    }
-    rows.push(("role", role_name(&look.plan.stream, c.write).to_owned()));
-    facts(response, &token_name(&look.plan.stream, c.write), &rows);
-}
-
-/// The candidates of the last step: bars by fate, and a point each.
-fn this_step(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, list: &[Candidate], size: eframe::egui::Vec2, commands: &mut Vec<Command>) {
-    let ink = Ink::of(ui);
-    let counts = by_fate(list, &held.binned.axis, BINS);
-    let most = counts.iter().map(|c| c[0] + c[1]).max().unwrap_or(0).max(1) as usize;
-    // The points have the right half of the area to themselves.
-    let x = Axis::count("candidates", most * 2);
-    let mut y = held.binned.axis.clone();
-    y.label = String::new();
-    let legend = [Entry::new(Sign::Up, ink.cache, "kept"), Entry::new(Sign::Down, ink.plain, "folded")];
-    let describe = format!("Distribution of {} candidates of this step by score, kept and folded", list.len());
-    let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
-    let painter = chart.painter(ui);
-    for (row, count) in counts.iter().enumerate() {
-        let range = bin_range(&chart.y, row, BINS);
-        let mut left = 0.0;
-        for (n, colour) in [(count[0], ink.cache), (count[1], blend(ink.paper, ink.plain, 0.55))] {
-            let right = left + f64::from(n);
-            let bar = Rect::from_two_pos(chart.pos(left, range.start), chart.pos(right, range.end));
-            painter.rect_filled(bar.shrink2(vec2(0.0, 0.4)), 0.0, colour);
-            left = right;
-        }
-    }
-    if let Some(t) = held.chunks.checked_sub(1).and_then(|s| held.threshold(s)) {
-        painter.hline(chart.rect.x_range(), chart.y_of(t), Stroke::new(1.8, ink.limit));
-    }
-    let points: Vec<_> = list.iter().map(|c| place(&chart, c, most)).collect();
-    for (c, at) in list.iter().zip(&points) {
-        let is_marked = is_marked(&look.plan.stream, c.write);
-        if list.len() > MOST_POINTS && !is_marked {
-            continue;
-        }
-        match c.fate {
-            Fate::Kept => painter.add(triangle(*at, 2.8, true, ink.cache, Stroke::NONE)),
-            Fate::Folded => painter.add(triangle(*at, 2.6, false, ink.paper, Stroke::new(1.0, ink.plain))),
-        };
-        if is_marked {
-            painter.add(diamond(*at, 4.6, eframe::egui::Color32::TRANSPARENT, Stroke::new(1.4, ink.mark)));
-        }
-    }
-    if let Some(i) = look.selection.current().and_then(|t| list.iter().position(|c| c.write == t)) {
-        select_ring(ui, &chart, points[i]);
-    }
-    let Some(pointer) = response.hover_pos() else { return };
-    let near = points.iter().enumerate().map(|(i, p)| (i, [p.x, p.y]));
-    match (nearest(near, [pointer.x, pointer.y], 8.0), held.chunks.checked_sub(1)) {
-        (Some(i), Some(step)) => {
-            tell_candidate(look, &response, held, &list[i], step);
-            point_at(&response, Some(list[i].write), commands);
-        }
-        (_, Some(step)) => {
-            tell_bin(&response, &chart, &counts, chart.values_at(pointer).1, step);
-            point_at(&response, None, commands);
-        }
-        _ => {}
-    }
-}
-
-fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64, step: usize) {
-    let Some(row) = bin(&chart.y, score as f32, BINS) else { return };
-    let range = bin_range(&chart.y, row, BINS);
-    let rows = [
-        ("scores", format!("{} to {}", number(range.start), number(range.end))),
-        ("kept", counts[row][0].to_string()),
-        ("folded", counts[row][1].to_string()),
-    ];
-    facts(response, &format!("step {step}"), &rows);
-}
-
-/// Where a candidate's point is: in the right half, kept ones left of folded ones, spread by their id so that equal scores
-/// do not hide each other.
-fn place(chart: &Chart, c: &Candidate, most: usize) -> eframe::egui::Pos2 {
-    // The golden ratio's multiples are spread evenly, whatever ids there are.
-    let spread = (c.write as f64 * 0.618_033_988_75).fract();
-    let start = if c.fate == Fate::Kept { 1.06 } else { 1.54 };
-    let score = f64::from(c.score);
-    let at = chart.pos((start + 0.40 * spread) * most as f64, score);
-    pos2(at.x, at.y.clamp(chart.rect.top() + 3.0, chart.rect.bottom() - 3.0))
 }

@@ -80,11 +80,11 @@ pub fn bin(axis: &Axis, score: f32, bins: usize) -> Option<usize> {
     Some(((share * bins as f64) as usize).min(bins - 1))
 }
 
-/// How many candidates of each step are in each bin: `[bins, steps]`, nothing where there are none.
+/// How many candidates of each of the first `covered` steps are in each bin: `[bins, steps]`, nothing where there are none.
 #[must_use]
-pub fn histogram(scores: &Channel, head: usize, axis: &Axis, bins: usize, steps: usize) -> Grid {
+pub fn histogram(scores: &Channel, head: usize, axis: &Axis, bins: usize, covered: usize, steps: usize) -> Grid {
     let mut grid = Grid::empty(bins, steps);
-    for step in 0..steps.min(scores.len()) {
+    for step in 0..covered.min(steps).min(scores.len()) {
         for at in scores.range(head, step) {
             let Some(row) = scores.values(head).get(at).and_then(|s| bin(axis, s as f32, bins)) else { continue };
             let cell = &mut grid.cells[row * steps + step];
@@ -161,7 +161,7 @@ mod tests {
         let scores = trace.channel("candidate_scores").unwrap();
         let (axis, beyond) = axis(scores.reals(0), "score", true).unwrap();
         assert_eq!((axis.scale, beyond), (Scale::Log, 0));
-        let grid = histogram(scores, 0, &axis, 8, 3);
+        let grid = histogram(scores, 0, &axis, 8, 3, 3);
         let column = |step: usize| (0..8).filter_map(|row| grid.get(row, step)).sum::<f32>();
         assert_eq!((0..3).map(column).map(|n| n as u32).collect::<Vec<_>>(), [0, 2, 3]);
         for &score in scores.reals(0) {

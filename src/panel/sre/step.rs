@@ -1,0 +1,107 @@
+//! The scores of one step: bars by fate on the axis of scores, and a point for each candidate.
+
+use eframe::egui::{Color32, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
+
+use super::model::{Candidate, Fate, bin, bin_range, by_fate};
+use super::{BINS, Held};
+use crate::app::command::Command;
+use crate::panel::Look;
+use crate::panel::common::{facts, is_marked, point_at, role_name, select_ring, token_name};
+use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
+use crate::widget::palette::{Ink, blend};
+use crate::widget::raster::nearest;
+use crate::widget::ticks::number;
+
+/// More candidates than this in a step are drawn as bars only, with the marked ones as points.
+const MOST_POINTS: usize = 1500;
+
+/// Tells what became of a candidate, beside the pointer.
+pub(super) fn tell_candidate(look: &Look<'_>, response: &Response, held: &Held<'_>, c: &Candidate, step: usize) {
+    let fate = if c.fate == Fate::Kept { "in the cache" } else { "folded into the state" };
+    let mut rows = vec![("step", step.to_string()), ("score", number(f64::from(c.score))), ("after the step", fate.to_owned())];
+    if let Some(t) = held.threshold(step) {
+        rows.push(("threshold", number(t)));
+    }
+    rows.push(("role", role_name(&look.plan.stream, c.write).to_owned()));
+    facts(response, &token_name(&look.plan.stream, c.write), &rows);
+}
+
+/// The candidates of the last step: bars by fate, and a point each.
+pub(super) fn this_step(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, list: &[Candidate], size: Vec2, commands: &mut Vec<Command>) {
+    let ink = Ink::of(ui);
+    let counts = by_fate(list, &held.binned.axis, BINS);
+    let most = counts.iter().map(|c| c[0] + c[1]).max().unwrap_or(0).max(1) as usize;
+    // The points have the right half of the area to themselves.
+    let x = Axis::count("candidates", most * 2);
+    let mut y = held.binned.axis.clone();
+    y.label = String::new();
+    let legend = [Entry::new(Sign::Up, ink.cache, "kept"), Entry::new(Sign::Down, ink.plain, "folded")];
+    let describe = format!("Distribution of {} candidates of this step by score, kept and folded", list.len());
+    let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
+    let painter = chart.painter(ui);
+    for (row, count) in counts.iter().enumerate() {
+        let range = bin_range(&chart.y, row, BINS);
+        let mut left = 0.0;
+        for (n, colour) in [(count[0], ink.cache), (count[1], blend(ink.paper, ink.plain, 0.55))] {
+            let right = left + f64::from(n);
+            let bar = Rect::from_two_pos(chart.pos(left, range.start), chart.pos(right, range.end));
+            painter.rect_filled(bar.shrink2(vec2(0.0, 0.4)), 0.0, colour);
+            left = right;
+        }
+    }
+    if let Some(t) = held.chunks.checked_sub(1).and_then(|s| held.threshold(s)) {
+        painter.hline(chart.rect.x_range(), chart.y_of(t), Stroke::new(1.8, ink.limit));
+    }
+    let points: Vec<_> = list.iter().map(|c| place(&chart, c, most)).collect();
+    for (c, at) in list.iter().zip(&points) {
+        let is_marked = is_marked(&look.plan.stream, c.write);
+        if list.len() > MOST_POINTS && !is_marked {
+            continue;
+        }
+        match c.fate {
+            Fate::Kept => painter.add(triangle(*at, 2.8, true, ink.cache, Stroke::NONE)),
+            Fate::Folded => painter.add(triangle(*at, 2.6, false, ink.paper, Stroke::new(1.0, ink.plain))),
+        };
+        if is_marked {
+            painter.add(diamond(*at, 4.6, Color32::TRANSPARENT, Stroke::new(1.4, ink.mark)));
+        }
+    }
+    if let Some(i) = look.selection.current().and_then(|t| list.iter().position(|c| c.write == t)) {
+        select_ring(ui, &chart, points[i]);
+    }
+    let Some(pointer) = response.hover_pos() else { return };
+    let near = points.iter().enumerate().map(|(i, p)| (i, [p.x, p.y]));
+    match (nearest(near, [pointer.x, pointer.y], 8.0), held.chunks.checked_sub(1)) {
+        (Some(i), Some(step)) => {
+            tell_candidate(look, &response, held, &list[i], step);
+            point_at(&response, Some(list[i].write), commands);
+        }
+        (_, Some(step)) => {
+            tell_bin(&response, &chart, &counts, chart.values_at(pointer).1, step);
+            point_at(&response, None, commands);
+        }
+        _ => {}
+    }
+}
+
+fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64, step: usize) {
+    let Some(row) = bin(&chart.y, score as f32, BINS) else { return };
+    let range = bin_range(&chart.y, row, BINS);
+    let rows = [
+        ("scores", format!("{} to {}", number(range.start), number(range.end))),
+        ("kept", counts[row][0].to_string()),
+        ("folded", counts[row][1].to_string()),
+    ];
+    facts(response, &format!("step {step}"), &rows);
+}
+
+/// Where a candidate's point is: in the right half, kept ones left of folded ones, spread by their id so that equal scores
+/// do not hide each other.
+fn place(chart: &Chart, c: &Candidate, most: usize) -> Pos2 {
+    // The golden ratio's multiples are spread evenly, whatever ids there are.
+    let spread = (c.write as f64 * 0.618_033_988_75).fract();
+    let start = if c.fate == Fate::Kept { 1.06 } else { 1.54 };
+    let score = f64::from(c.score);
+    let at = chart.pos((start + 0.40 * spread) * most as f64, score);
+    pos2(at.x, at.y.clamp(chart.rect.top() + 3.0, chart.rect.bottom() - 3.0))
+}
