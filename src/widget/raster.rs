@@ -46,7 +46,7 @@ pub struct Inks {
 /// touches. Then come rings, then diamonds, each in full strength over what is there.
 #[must_use]
 pub fn draw(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks) -> ColorImage {
-    let mut picture = Picture { width, height, ink: vec![0.0; width * height], pixels: vec![[0.0; 4]; width * height] };
+    let mut picture = Picture { width, height, ink: vec![0.0; width * height], pixels: Vec::new() };
     // Few points are discs that one can see; where they crowd, smaller ones show more of the structure.
     let crowd = points.len() as f32 / (width.max(1) * height.max(1)) as f32 * scale * scale;
     let radius = scale
@@ -75,7 +75,7 @@ pub fn draw(width: usize, height: usize, scale: f32, points: &[Point], inks: Ink
             }
         }
     }
-    picture.finish()
+    ColorImage::new([width, height], picture.pixels)
 }
 
 /// Positions of a point within a pixel, along one side, that have a stamp of their own.
@@ -133,8 +133,7 @@ struct Picture {
     width: usize,
     height: usize,
     ink: Vec<f32>,
-    /// Premultiplied, 0 to 1.
-    pixels: Vec<[f32; 4]>,
+    pixels: Vec<Color32>,
 }
 
 impl Picture {
@@ -155,32 +154,32 @@ impl Picture {
     /// Turns the ink of the plain points into colour: `1 - e^-ink` of it covers the paper, so that density never saturates
     /// at once and a single point is still seen.
     fn settle(&mut self, colour: Color32) {
-        let rgb = [colour.r(), colour.g(), colour.b()].map(|c| f32::from(c) / 255.0);
-        for (pixel, ink) in self.pixels.iter_mut().zip(&self.ink) {
-            if *ink > 0.0 {
-                let a = 1.0 - (-1.6 * ink).exp();
-                *pixel = [rgb[0] * a, rgb[1] * a, rgb[2] * a, a];
-            }
-        }
+        // In steps of 1/64 of a full disc: finer ones are the same colour.
+        const STEPS: f32 = 64.0;
+        let table: Vec<Color32> = (0..512).map(|i| faded(colour, 1.0 - (-1.6 * i as f32 / STEPS).exp())).collect();
+        self.pixels = self.ink.iter().map(|ink| table[((ink * STEPS + 0.5) as usize).min(511)]).collect();
     }
 
     fn over(&mut self, point: &Point, reach: f32, colour: Color32, edge: impl Fn(f32, f32) -> f32) {
-        let rgb = [colour.r(), colour.g(), colour.b()].map(|c| f32::from(c) / 255.0);
-        let mut touched = Vec::with_capacity(64);
+        let mut touched = Vec::with_capacity(256);
         self.around(point, reach, |i, dx, dy| touched.push((i, edge(dx, dy).clamp(0.0, 1.0))));
-        for (i, a) in touched {
-            let p = &mut self.pixels[i];
-            for (channel, c) in p.iter_mut().zip([rgb[0], rgb[1], rgb[2], 1.0]) {
-                *channel = *channel * (1.0 - a) + c * a;
-            }
+        for (i, cover) in touched.into_iter().filter(|(_, cover)| *cover > 0.0) {
+            let (old, new) = (self.pixels[i], faded(colour, cover));
+            let mix = |o: u8, n: u8| (f32::from(o) * (1.0 - cover) + f32::from(n)).round().min(255.0) as u8;
+            self.pixels[i] = Color32::from_rgba_premultiplied(
+                mix(old.r(), new.r()),
+                mix(old.g(), new.g()),
+                mix(old.b(), new.b()),
+                mix(old.a(), new.a()),
+            );
         }
     }
+}
 
-    fn finish(self) -> ColorImage {
-        let byte = |x: f32| (x * 255.0).round().clamp(0.0, 255.0) as u8;
-        let pixels = self.pixels.iter().map(|p| Color32::from_rgba_premultiplied(byte(p[0]), byte(p[1]), byte(p[2]), byte(p[3])));
-        ColorImage::new([self.width, self.height], pixels.collect())
-    }
+/// An opaque colour with this much cover, premultiplied.
+fn faded(colour: Color32, cover: f32) -> Color32 {
+    let part = |c: u8| (f32::from(c) * cover).round() as u8;
+    Color32::from_rgba_premultiplied(part(colour.r()), part(colour.g()), part(colour.b()), part(255))
 }
 
 /// The point nearest to `at` within `reach` pixels, by index; equally near ones: the first.
