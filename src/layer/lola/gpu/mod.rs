@@ -22,6 +22,10 @@ const BLOCK_STEPS: usize = 128;
 /// Numbers that one readback of outputs, and one of records, is kept below where a single step allows it (16 MiB each).
 const BLOCK_NUMBERS: usize = 1 << 22;
 
+/// Multiply-adds that one submission is kept below where a single step allows it: drivers give up on submissions of some
+/// seconds, and a small GPU does this in one.
+const BLOCK_WORK: u64 = 1 << 37;
+
 /// A running layer.
 #[derive(Debug)]
 pub struct Lola {
@@ -88,17 +92,28 @@ impl Lola {
 
     /// The steps from `from` on, no further than `end`, that one submission has room for.
     fn block(&self, from: usize, end: usize) -> Range<usize> {
-        let (mut reads, mut record, mut to) = (0, 0, from);
+        let (mut reads, mut record, mut work, mut to) = (0, 0, 0, from);
         while to < end && to - from < BLOCK_STEPS {
             let step = self.config.step(to);
-            reads += self.stream.stream.reads_within(step.writes.clone()).len();
+            let own = self.stream.stream.reads_within(step.writes.clone()).len();
+            reads += own;
             record += record_numbers(&self.config, &step);
-            if to > from && (reads > self.room.reads || record > self.room.record) {
+            work += self.work(&step, own);
+            if to > from && (reads > self.room.reads || record > self.room.record || work > BLOCK_WORK) {
                 break;
             }
             to += 1;
         }
         from..to
+    }
+
+    /// About how many multiply-adds a step takes.
+    fn work(&self, step: &Step, reads: usize) -> u64 {
+        let Shape { dk, dv, heads, query_heads, .. } = self.shape;
+        let linear = self.shape.state_numbers();
+        let read = (step.raw.len() + step.cached) * (dk + dv) + linear;
+        let update = (step.candidates + step.folded) * linear + step.candidates * step.candidates;
+        (query_heads * reads * read + heads * update) as u64
     }
 
     /// Adds one step's dispatches. `parameters` says where its reads and its record go.
