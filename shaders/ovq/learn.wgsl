@@ -17,13 +17,21 @@ struct Step {
 }
 var<immediate> step: Step;
 
-const EACH: u32 = (DK + THREADS - 1u) / THREADS; // numbers of a key that one thread moves
+const WORDS: u32 = (CHUNK + 31u) / 32u;
 
-var<workgroup> rows: array<u32, CHUNK>;
-var<workgroup> earlier: atomic<u32>; // members of the row before this write
-var<workgroup> own: atomic<u32>;     // members from this write on
-var<workgroup> members_of: vec2<u32>;
+// Which writes of the chunk went to this row, one bit each.
+var<workgroup> members: array<atomic<u32>, WORDS>;
+var<workgroup> found: vec2<u32>; // members before this write, and from it on
 var<workgroup> squares: array<f32, THREADS>;
+
+// Number `d` of the key (then the value) of the write `i`.
+fn number(head: u32, i: u32, d: u32) -> f32 {
+    let row = head * WRITES + step.start + i;
+    if d < DK {
+        return keys[row * DK + d];
+    }
+    return values[row * DV + d - DK];
+}
 
 @compute @workgroup_size(THREADS)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -34,60 +42,53 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         return;
     }
     let first = head * WRITES + step.start;
+    let row = assignments[first + token];
     for (var i = lane; i < step.length; i += THREADS) {
-        rows[i] = assignments[first + i];
-    }
-    workgroupBarrier();
-    let row = rows[token];
-    for (var i = lane; i < step.length; i += THREADS) {
-        if rows[i] == row {
-            if i < token {
-                atomicAdd(&earlier, 1u);
-            } else {
-                atomicAdd(&own, 1u);
-            }
+        if assignments[first + i] == row {
+            atomicOr(&members[i / 32u], 1u << (i % 32u));
         }
     }
     workgroupBarrier();
     if lane == 0u {
-        members_of = vec2<u32>(atomicLoad(&earlier), atomicLoad(&own));
+        var counted = vec2<u32>();
+        for (var word = 0u; word < WORDS; word++) {
+            let bits = atomicLoad(&members[word]);
+            let below = clamp(token, word * 32u, word * 32u + 32u) - word * 32u; // bits of writes before this one
+            let early = select(bits & ((1u << (below % 32u)) - 1u), bits, below == 32u);
+            counted += vec2<u32>(countOneBits(early), countOneBits(bits & ~early));
+        }
+        found = counted;
     }
-    let found = workgroupUniformLoad(&members_of);
-    if found.x > 0u {
+    let counted = workgroupUniformLoad(&found);
+    if counted.x > 0u {
         return;
     }
-    let members = found.y;
     // A row founded by this chunk has held nothing, whatever stands there.
     let held = select(0u, counts[head * CAPACITY + row], row < step.rows);
-    let count = held + members;
-    let rate = select(f32(members) / f32(count), CONSTANT_RATE, CONSTANT && held > 0u);
+    let count = held + counted.y;
+    let rate = select(f32(counted.y) / f32(count), CONSTANT_RATE, CONSTANT && held > 0u);
     var square = 0.0;
-    for (var e = 0u; e < EACH; e++) {
-        let d = e * THREADS + lane;
-        if d < DK {
-            var sum = 0.0;
-            for (var i = token; i < step.length; i++) {
-                if rows[i] == row {
-                    sum += keys[(first + i) * DK + d];
-                }
+    for (var d = lane; d < DK + DV; d += THREADS) {
+        var sum = 0.0;
+        for (var word = 0u; word < WORDS; word++) {
+            var bits = atomicLoad(&members[word]);
+            while bits != 0u {
+                sum += number(head, word * 32u + firstTrailingBit(bits), d);
+                bits &= bits - 1u;
             }
+        }
+        let mean = sum / f32(counted.y);
+        if d < DK {
             let at = (head * CAPACITY + row) * DK4 * 4u + d;
             let old = select(0.0, dict_k[at], held > 0u);
-            let moved = old + rate * (sum / f32(members) - old);
+            let moved = old + rate * (mean - old);
             dict_k[at] = moved;
             square += moved * moved;
+        } else {
+            let at = (head * CAPACITY + row) * DV4 * 4u + d - DK;
+            let old = select(0.0, dict_v[at], held > 0u);
+            dict_v[at] = old + rate * (mean - old);
         }
-    }
-    for (var d = lane; d < DV; d += THREADS) {
-        var sum = 0.0;
-        for (var i = token; i < step.length; i++) {
-            if rows[i] == row {
-                sum += values[(first + i) * DV + d];
-            }
-        }
-        let at = (head * CAPACITY + row) * DV4 * 4u + d;
-        let old = select(0.0, dict_v[at], held > 0u);
-        dict_v[at] = old + rate * (sum / f32(members) - old);
     }
     if NORMALISE {
         squares[lane] = square;
@@ -97,12 +98,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             total += squares[i];
         }
         let norm = max(sqrt(total), 1e-12);
+        // Each thread comes back to the numbers that it wrote.
         for (var d = lane; d < DK; d += THREADS) {
             let at = (head * CAPACITY + row) * DK4 * 4u + d;
             dict_k[at] = dict_k[at] / norm;
         }
     }
-    // Every thread has read the old count before the first one writes the moved one.
+    // Every thread has read the old count before the first one writes the new one.
     workgroupBarrier();
     if lane == 0u {
         counts[head * CAPACITY + row] = count;

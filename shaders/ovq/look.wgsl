@@ -2,8 +2,9 @@
 // the chunk's own pairs (stage 1), each shared out over workgroups by blocks of BLOCK rows and splits of the dictionary.
 // `settle` puts the splits together.
 //
-// A workgroup takes its split in tiles of ROWS = 64 rows. A thread holds the products of READS_EACH left rows and 4 right
-// rows; slices of W4 columns pass through workgroup memory.
+// A workgroup takes its split in tiles of ROWS = 64 rows. A thread holds the products of 4 left rows and 4 right rows; slices
+// of W4 columns pass through workgroup memory. Loads come in fours, and small sums stand in variables of their own, so
+// that they do not depend on what a compiler makes of a loop.
 
 @group(0) @binding(3) var<storage, read> after: array<u32>;
 @group(0) @binding(4) var<storage, read> dict_k: array<vec4<f32>>;
@@ -17,7 +18,6 @@
 const ROWS: u32 = 64u;
 const STRIDE: u32 = W4 + 1u; // an odd number of vec4: rows in different banks
 const TILE_STRIDE: u32 = ROWS / 4u + 1u;
-const READS_EACH: u32 = BLOCK * 16u / THREADS;
 const PARTS: u32 = THREADS / BLOCK; // threads that scan one left row of a tile
 const PART4: u32 = 16u / PARTS; // of its 16 vec4, those of one thread
 const SLICES_K: u32 = (DK4 + W4 - 1u) / W4;
@@ -29,63 +29,119 @@ var<workgroup> left: array<vec4<f32>, LEFT>;
 var<workgroup> right: array<vec4<f32>, RIGHT>;
 var<workgroup> tile: array<vec4<f32>, BLOCK * TILE_STRIDE>;
 
-// Rows from `row` on, `count` of them: of the queries if `reads`, else of the keys.
-fn load_left(reads: bool, row: u32, count: u32, slice: u32, lane: u32) {
-    for (var i = lane; i < BLOCK * W4; i += THREADS) {
-        let r = i / W4;
-        let column = slice * W4 + i % W4;
-        var x = vec4<f32>();
-        if r < count && column < DK4 {
-            if reads {
-                x = query4(row + r, column);
-            } else {
-                x = key4(row + r, column);
-            }
-        }
-        left[r * STRIDE + i % W4] = x;
+// Place `i` of a slice of left rows, row by row: of the queries if `reads`, else of the keys; zeros beyond `count` rows.
+fn left4(reads: bool, row: u32, count: u32, slice: u32, i: u32) -> vec4<f32> {
+    let r = i / W4;
+    let column = slice * W4 + i % W4;
+    if r >= count || column >= DK4 {
+        return vec4<f32>();
+    }
+    if reads {
+        return query4(row + r, column);
+    }
+    return key4(row + r, column);
+}
+
+// Place `i` of a slice of right rows: of the stream's keys if `raw`, else of the dictionary.
+fn right4(raw: bool, row: u32, count: u32, slice: u32, i: u32) -> vec4<f32> {
+    let r = i / W4;
+    let column = slice * W4 + i % W4;
+    if r >= count || column >= DK4 {
+        return vec4<f32>();
+    }
+    if raw {
+        return key4(row + r, column);
+    }
+    return dict_k[(row + r) * DK4 + column];
+}
+
+// Place `i` of a slice of value rows.
+fn value_at(raw: bool, row: u32, count: u32, slice: u32, i: u32) -> vec4<f32> {
+    let r = i / W4;
+    let column = slice * W4 + i % W4;
+    if r >= count || column >= DV4 {
+        return vec4<f32>();
+    }
+    if raw {
+        return value4(row + r, column);
+    }
+    return dict_v[(row + r) * DV4 + column];
+}
+
+fn put_left(i: u32, x: vec4<f32>) {
+    if i < BLOCK * W4 {
+        left[(i / W4) * STRIDE + i % W4] = x;
     }
 }
 
-// Rows from `row` on, `count` of them: of the stream's keys if `raw`, else of the dictionary. Row 4 a + b of the tile
-// goes to place 16 b + a, so that the 16 threads that read rows 4 a .. 4 a + 3 read 16 places in a row.
-fn load_right(raw: bool, row: u32, count: u32, slice: u32, lane: u32) {
-    for (var i = lane; i < ROWS * W4; i += THREADS) {
+// Row 4 a + b of the tile goes to place 16 b + a, so that the 16 threads that read rows 4 a .. 4 a + 3 read 16 places in
+// a row.
+fn put_right(i: u32, x: vec4<f32>) {
+    if i < ROWS * W4 {
         let r = i / W4;
-        let column = slice * W4 + i % W4;
-        var x = vec4<f32>();
-        if r < count && column < DK4 {
-            if raw {
-                x = key4(row + r, column);
-            } else {
-                x = dict_k[(row + r) * DK4 + column];
-            }
-        }
         right[((r & 3u) * 16u + (r >> 2u)) * STRIDE + i % W4] = x;
     }
 }
 
-// Products of left rows READS_EACH * (lane / 16) + i with right rows 4 * (lane % 16) .. + 3.
-fn products(reads: bool, left_row: u32, left_count: u32, raw: bool, right_row: u32, right_count: u32, lane: u32) -> array<vec4<f32>, READS_EACH> {
-    var s = array<vec4<f32>, READS_EACH>();
+fn put_values(i: u32, x: vec4<f32>) {
+    if i < ROWS * W4 {
+        right[i] = x;
+    }
+}
+
+// Products of left rows 4 * (lane / 16) .. + 3 (the columns) with right rows 4 * (lane % 16) .. + 3.
+fn products(reads: bool, left_row: u32, left_count: u32, raw: bool, right_row: u32, right_count: u32, lane: u32) -> mat4x4<f32> {
+    var s0 = vec4<f32>();
+    var s1 = vec4<f32>();
+    var s2 = vec4<f32>();
+    var s3 = vec4<f32>();
     let tx = lane % 16u;
-    let ty = lane / 16u;
+    let ty = lane / 16u * 4u;
     for (var slice = 0u; slice < SLICES_K; slice++) {
         workgroupBarrier();
-        load_left(reads, left_row, left_count, slice, lane);
-        load_right(raw, right_row, right_count, slice, lane);
+        for (var i = lane; i < BLOCK * W4; i += 4u * THREADS) {
+            let x0 = left4(reads, left_row, left_count, slice, i);
+            let x1 = left4(reads, left_row, left_count, slice, i + THREADS);
+            let x2 = left4(reads, left_row, left_count, slice, i + 2u * THREADS);
+            let x3 = left4(reads, left_row, left_count, slice, i + 3u * THREADS);
+            put_left(i, x0);
+            put_left(i + THREADS, x1);
+            put_left(i + 2u * THREADS, x2);
+            put_left(i + 3u * THREADS, x3);
+        }
+        for (var i = lane; i < ROWS * W4; i += 4u * THREADS) {
+            let x0 = right4(raw, right_row, right_count, slice, i);
+            let x1 = right4(raw, right_row, right_count, slice, i + THREADS);
+            let x2 = right4(raw, right_row, right_count, slice, i + 2u * THREADS);
+            let x3 = right4(raw, right_row, right_count, slice, i + 3u * THREADS);
+            put_right(i, x0);
+            put_right(i + THREADS, x1);
+            put_right(i + 2u * THREADS, x2);
+            put_right(i + 3u * THREADS, x3);
+        }
         workgroupBarrier();
         for (var k = 0u; k < W4; k++) {
             let b0 = right[tx * STRIDE + k];
             let b1 = right[(16u + tx) * STRIDE + k];
             let b2 = right[(32u + tx) * STRIDE + k];
             let b3 = right[(48u + tx) * STRIDE + k];
-            for (var i = 0u; i < READS_EACH; i++) {
-                let a = left[(ty * READS_EACH + i) * STRIDE + k];
-                s[i] += vec4<f32>(dot(a, b0), dot(a, b1), dot(a, b2), dot(a, b3));
-            }
+            let a0 = left[ty * STRIDE + k];
+            let a1 = left[(ty + 1u) * STRIDE + k];
+            let a2 = left[(ty + 2u) * STRIDE + k];
+            let a3 = left[(ty + 3u) * STRIDE + k];
+            s0 += vec4<f32>(dot(a0, b0), dot(a0, b1), dot(a0, b2), dot(a0, b3));
+            s1 += vec4<f32>(dot(a1, b0), dot(a1, b1), dot(a1, b2), dot(a1, b3));
+            s2 += vec4<f32>(dot(a2, b0), dot(a2, b1), dot(a2, b2), dot(a2, b3));
+            s3 += vec4<f32>(dot(a3, b0), dot(a3, b1), dot(a3, b2), dot(a3, b3));
         }
     }
-    return s;
+    return mat4x4<f32>(s0, s1, s2, s3);
+}
+
+// Puts a thread's four products with left row `r` into the tile, LOWEST in place of those from column `seen` on.
+fn put_tile(r: u32, lane: u32, seen: u32, x: vec4<f32>) {
+    let columns = vec4<u32>(0u, 1u, 2u, 3u) + (lane % 16u) * 4u;
+    tile[r * TILE_STRIDE + lane % 16u] = select(x, vec4<f32>(LOWEST), columns >= vec4<u32>(seen));
 }
 
 // The nearest centroids of one block of writes within one split of the dictionary.
@@ -107,15 +163,11 @@ fn nearest(index: u32, lane: u32) {
         let row = t * ROWS;
         let source = select(head * CAPACITY + row, head * WRITES + step.start, step.rows == 0u);
         let s = products(false, head * WRITES + step.start + first, count, step.rows == 0u, source, min(ROWS, rows - row), lane);
-        for (var i = 0u; i < READS_EACH; i++) {
-            var x = s[i];
-            for (var j = 0u; j < 4u; j++) {
-                if row + (lane % 16u) * 4u + j >= rows {
-                    x[j] = LOWEST;
-                }
-            }
-            tile[((lane / 16u) * READS_EACH + i) * TILE_STRIDE + lane % 16u] = x;
-        }
+        let r = lane / 16u * 4u;
+        put_tile(r, lane, rows - row, s[0]);
+        put_tile(r + 1u, lane, rows - row, s[1]);
+        put_tile(r + 2u, lane, rows - row, s[2]);
+        put_tile(r + 3u, lane, rows - row, s[3]);
         workgroupBarrier();
         // Ascending rows and a strict comparison: of equals the lower row stays.
         for (var i = 0u; i < PART4; i++) {
@@ -143,6 +195,17 @@ fn nearest(index: u32, lane: u32) {
     }
 }
 
+// How many of the `rows` rows from `row` on the read `reader` of this dispatch sees.
+fn seen(reader: u32, raw: bool, row: u32, rows: u32) -> u32 {
+    if reader >= step.read_count {
+        return 0u;
+    }
+    if raw {
+        return min(rows, max(after[step.read_start + reader] - step.start, row) - row);
+    }
+    return rows;
+}
+
 // One block of reads of one query head over one split of [dictionary tiles, tiles of the chunk].
 fn predict(index: u32, lane: u32) {
     let split = index % step.read_splits;
@@ -157,7 +220,11 @@ fn predict(index: u32, lane: u32) {
     let part = lane % PARTS;
     let px = lane % W4;
     let py = lane / W4;
-    var acc = array<vec4<f32>, SLICES_V * SUMS_EACH>();
+    // A thread's sums for left rows py * SUMS_EACH + 0 .. 3, by slice; SUMS_EACH is 1, 2 or 4.
+    var acc0 = array<vec4<f32>, SLICES_V>();
+    var acc1 = array<vec4<f32>, SLICES_V>();
+    var acc2 = array<vec4<f32>, SLICES_V>();
+    var acc3 = array<vec4<f32>, SLICES_V>();
     var largest = LOWEST;
     var sum = 0.0;
     for (var t = split * step.read_tiles; t < end; t++) {
@@ -166,26 +233,20 @@ fn predict(index: u32, lane: u32) {
         let rows = min(ROWS, select(step.rows, step.visible, raw) - row);
         let source = select(head * CAPACITY, head * WRITES + step.start, raw) + row;
         let s = products(true, query_head * READS + step.read_start + first, count, raw, source, rows, lane);
-        for (var i = 0u; i < READS_EACH; i++) {
-            let r = (lane / 16u) * READS_EACH + i;
-            var seen = 0u; // rows of this tile that the reader sees
-            if r < count {
-                seen = rows;
-                if raw {
-                    seen = min(rows, max(after[step.read_start + first + r] - step.start, row) - row);
-                }
-            }
-            var x = BETA * s[i];
+        var bias = vec4<f32>();
+        if COUNT_BIAS && !raw {
+            let column = (lane % 16u) * 4u;
             for (var j = 0u; j < 4u; j++) {
-                let column = (lane % 16u) * 4u + j;
-                if column >= seen {
-                    x[j] = LOWEST;
-                } else if COUNT_BIAS && !raw {
-                    x[j] += log_counts[source + column];
+                if column + j < rows {
+                    bias[j] = log_counts[source + column + j];
                 }
             }
-            tile[r * TILE_STRIDE + lane % 16u] = x;
         }
+        let r = lane / 16u * 4u;
+        put_tile(r, lane, seen(first + r, raw, row, rows), BETA * s[0] + bias);
+        put_tile(r + 1u, lane, seen(first + r + 1u, raw, row, rows), BETA * s[1] + bias);
+        put_tile(r + 2u, lane, seen(first + r + 2u, raw, row, rows), BETA * s[2] + bias);
+        put_tile(r + 3u, lane, seen(first + r + 3u, raw, row, rows), BETA * s[3] + bias);
         workgroupBarrier();
         var peak = LOWEST;
         for (var i = 0u; i < PART4; i++) {
@@ -214,50 +275,75 @@ fn predict(index: u32, lane: u32) {
         for (var p = 0u; p < PARTS; p++) {
             sum += right[reader * PARTS + p].x;
         }
-        for (var i = 0u; i < SUMS_EACH; i++) {
-            let rescale = right[(py * SUMS_EACH + i) * PARTS].y;
-            for (var slice = 0u; slice < SLICES_V; slice++) {
-                acc[slice * SUMS_EACH + i] *= rescale;
-            }
+        let own_row = py * SUMS_EACH;
+        var rescale = vec4<f32>(right[own_row * PARTS].y);
+        if SUMS_EACH > 1u {
+            rescale.y = right[(own_row + 1u) * PARTS].y;
+        }
+        if SUMS_EACH > 2u {
+            rescale.z = right[(own_row + 2u) * PARTS].y;
+            rescale.w = right[(own_row + 3u) * PARTS].y;
         }
         for (var slice = 0u; slice < SLICES_V; slice++) {
             workgroupBarrier();
-            for (var i = lane; i < ROWS * W4; i += THREADS) {
-                let column = slice * W4 + i % W4;
-                var x = vec4<f32>();
-                if i / W4 < rows && column < DV4 {
-                    if raw {
-                        x = value4(source + i / W4, column);
-                    } else {
-                        x = dict_v[(source + i / W4) * DV4 + column];
-                    }
-                }
-                right[i] = x;
+            for (var i = lane; i < ROWS * W4; i += 4u * THREADS) {
+                let x0 = value_at(raw, source, rows, slice, i);
+                let x1 = value_at(raw, source, rows, slice, i + THREADS);
+                let x2 = value_at(raw, source, rows, slice, i + 2u * THREADS);
+                let x3 = value_at(raw, source, rows, slice, i + 3u * THREADS);
+                put_values(i, x0);
+                put_values(i + THREADS, x1);
+                put_values(i + 2u * THREADS, x2);
+                put_values(i + 3u * THREADS, x3);
             }
             workgroupBarrier();
+            var a0 = acc0[slice] * rescale.x;
+            var a1 = acc1[slice] * rescale.y;
+            var a2 = acc2[slice] * rescale.z;
+            var a3 = acc3[slice] * rescale.w;
             for (var j = 0u; j < ROWS / 4u; j++) {
-                let v0 = right[(4u * j) * W4 + px];
-                let v1 = right[(4u * j + 1u) * W4 + px];
-                let v2 = right[(4u * j + 2u) * W4 + px];
-                let v3 = right[(4u * j + 3u) * W4 + px];
-                for (var i = 0u; i < SUMS_EACH; i++) {
-                    let w = tile[(py * SUMS_EACH + i) * TILE_STRIDE + j];
-                    acc[slice * SUMS_EACH + i] += w.x * v0 + w.y * v1 + w.z * v2 + w.w * v3;
+                let values_of = mat4x4<f32>(
+                    right[(4u * j) * W4 + px],
+                    right[(4u * j + 1u) * W4 + px],
+                    right[(4u * j + 2u) * W4 + px],
+                    right[(4u * j + 3u) * W4 + px],
+                );
+                let at = own_row * TILE_STRIDE + j;
+                a0 += values_of * tile[at];
+                if SUMS_EACH > 1u {
+                    a1 += values_of * tile[at + TILE_STRIDE];
+                }
+                if SUMS_EACH > 2u {
+                    a2 += values_of * tile[at + 2u * TILE_STRIDE];
+                    a3 += values_of * tile[at + 3u * TILE_STRIDE];
                 }
             }
+            acc0[slice] = a0;
+            acc1[slice] = a1;
+            acc2[slice] = a2;
+            acc3[slice] = a3;
         }
     }
     if part == 0u && reader < count {
         stats[READ_STATS + (query_head * PASS + first + reader) * step.read_splits + split] = vec4<f32>(largest, sum, 0.0, 0.0);
     }
-    for (var i = 0u; i < SUMS_EACH; i++) {
-        let r = py * SUMS_EACH + i;
-        for (var slice = 0u; slice < SLICES_V; slice++) {
-            let column = slice * W4 + px;
-            if r < count && column < DV4 {
-                sums[((query_head * PASS + first + r) * step.read_splits + split) * DV4 + column] = acc[slice * SUMS_EACH + i];
-            }
+    for (var slice = 0u; slice < SLICES_V; slice++) {
+        let column = slice * W4 + px;
+        let r = py * SUMS_EACH;
+        put_sum(query_head, first + r, split, column, acc0[slice]);
+        if SUMS_EACH > 1u {
+            put_sum(query_head, first + r + 1u, split, column, acc1[slice]);
         }
+        if SUMS_EACH > 2u {
+            put_sum(query_head, first + r + 2u, split, column, acc2[slice]);
+            put_sum(query_head, first + r + 3u, split, column, acc3[slice]);
+        }
+    }
+}
+
+fn put_sum(query_head: u32, reader: u32, split: u32, column: u32, x: vec4<f32>) {
+    if reader < step.read_count && column < DV4 {
+        sums[((query_head * PASS + reader) * step.read_splits + split) * DV4 + column] = x;
     }
 }
 

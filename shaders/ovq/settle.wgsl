@@ -10,7 +10,7 @@
 @group(0) @binding(6) var<storage, read_write> select_margin: array<f32>;
 
 const EACH: u32 = 8u; // threads for one write
-const SHARE: u32 = 4u; // threads for four numbers of one read
+// SHARE threads work on four numbers of one read.
 const AT_ONCE: u32 = THREADS / (DV4 * SHARE); // reads of a workgroup
 
 var<workgroup> shared4: array<vec4<f32>, THREADS>;
@@ -19,14 +19,26 @@ var<workgroup> scores: array<f32, CHUNK>;
 var<workgroup> rows: array<u32, CHUNK>;
 var<workgroup> edge: array<f32, 2>;
 
+fn token_stat(head: u32, token: u32, split: u32) -> vec4<f32> {
+    if split >= step.token_splits {
+        return vec4<f32>(LOWEST, LOWEST, 0.0, 0.0);
+    }
+    return stats[(head * CHUNK + token) * step.token_splits + split];
+}
+
 fn place(head: u32, lane: u32) {
     let own = lane % EACH;
     for (var base = 0u; base < step.length; base += THREADS / EACH) {
         let token = base + lane / EACH;
         var found = vec4<f32>(LOWEST, LOWEST, 0.0, 0.0);
         if token < step.length {
-            for (var split = own; split < step.token_splits; split += EACH) {
-                found = nearer(found, stats[(head * CHUNK + token) * step.token_splits + split]);
+            // Four loads on their way at once; what is beyond the last split is nothing.
+            for (var split = own; split < step.token_splits; split += 4u * EACH) {
+                let x0 = token_stat(head, token, split);
+                let x1 = token_stat(head, token, split + EACH);
+                let x2 = token_stat(head, token, split + 2u * EACH);
+                let x3 = token_stat(head, token, split + 3u * EACH);
+                found = nearer(nearer(found, x0), nearer(x1, nearer(x2, x3)));
             }
         }
         shared4[lane] = found;

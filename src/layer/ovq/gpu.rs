@@ -18,7 +18,7 @@ use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
 use crate::trace::{TraceBlock, Values};
 
 /// Threads of a workgroup of `learn`.
-const LEARN: usize = 64;
+const LEARN: usize = 128;
 /// Submissions on their way at once: while one runs, the next is prepared and the last one's results are taken.
 const IN_FLIGHT: usize = 3;
 
@@ -432,7 +432,7 @@ fn kernels(stream: &GpuStream, config: &Config, share: &Share, b: &Buffers) -> R
     let settle = kernel(
         "ovq/settle",
         &[INDEX, NUMBERS, step, nearer, include_str!("../../../shaders/ovq/settle.wgsl")],
-        &[("THREADS", share.settle.into()), ("CHUNKS", (config.sizes.len() - 1).into())],
+        &[("THREADS", share.settle.into()), ("SHARE", share.settle_share.into()), ("CHUNKS", (config.sizes.len() - 1).into())],
     )?;
     let learn = kernel(
         "ovq/learn",
@@ -475,7 +475,8 @@ mod tests {
         let stream = GpuStream::new(&gpu, &setup.stream).unwrap();
         let config = Config::new(&setup);
         let share = Share::new(&gpu, &setup.stream, &config).unwrap();
-        let cramped = Share { slice: 4, settle: 256, token_splits: 2, read_splits: 3, pass: 32, window: 32, chunks: 3, ..share };
+        let cramped =
+            Share { slice: 4, settle: 256, settle_share: 3, token_splits: 2, read_splits: 3, pass: 32, window: 32, chunks: 3, ..share };
         for share in [share, cramped] {
             let mut layer = OvqGpu::with_share(config.clone(), share, &stream).unwrap();
             let mut block = TraceBlock::default();

@@ -9,7 +9,7 @@ use crate::stream::Stream;
 
 /// Left rows (writes or reads) of a workgroup of `look`.
 pub(super) const BLOCK: usize = 32;
-/// Threads of a workgroup of `look`: 16 for every 4 left rows.
+/// Threads of a workgroup of `look`: 16 for every 4 left rows, as the kernel has it.
 pub(super) const THREADS: usize = 128;
 /// Dictionary rows of a tile, as in `look.wgsl`.
 const ROWS: usize = 64;
@@ -17,6 +17,8 @@ const ROWS: usize = 64;
 const WORKGROUPS: usize = 512;
 /// The most splits of one dictionary.
 const SPLITS: usize = 64;
+/// The most threads of `settle` that work on four numbers of one read.
+const SETTLE_SHARE: usize = 16;
 /// Bytes for the reads' partial sums, and for the outputs of one submission.
 const ROOM: usize = 32 << 20;
 /// Chunks of one submission: enough for its cost not to show, few enough for results to come while later ones run.
@@ -55,6 +57,8 @@ pub(super) struct Share {
     pub(super) slice: usize,
     /// Threads of a workgroup of `settle`.
     pub(super) settle: usize,
+    /// Of those, the threads that work on four numbers of one read.
+    pub(super) settle_share: usize,
     /// Rows of each head's dictionary.
     pub(super) capacity: usize,
     /// The most splits of a block of writes, and of a block of reads.
@@ -109,6 +113,7 @@ impl Share {
             dv4,
             slice,
             settle,
+            settle_share: (settle / dv4).min(SETTLE_SHARE),
             capacity,
             token_splits,
             read_splits,
@@ -151,8 +156,8 @@ impl Share {
 
     /// Workgroups of `settle` for a step.
     pub(super) fn settle_groups(&self, step: &Step) -> usize {
-        // As AT_ONCE in `settle.wgsl`: four threads share four numbers of a read.
-        let at_once = self.settle / (self.dv4 * 4);
+        // As AT_ONCE in `settle.wgsl`.
+        let at_once = self.settle / (self.dv4 * self.settle_share);
         let heads = if step.token_blocks > 0 { self.heads } else { 0 };
         heads + self.query_heads * (step.read_count as usize).div_ceil(at_once)
     }
@@ -196,6 +201,26 @@ mod tests {
         }
         // 32 tiles and 4 blocks: one tile a workgroup.
         assert_eq!(split(32, 4, 64), (32, 1));
+    }
+
+    /// Sizes that stand in the kernels.
+    #[test]
+    fn kernels_have_the_same_sizes() {
+        let look = include_str!("../../../shaders/ovq/look.wgsl");
+        assert!(look.contains(&format!("const ROWS: u32 = {ROWS}u;")));
+        assert_eq!(THREADS, BLOCK / 4 * 16);
+    }
+
+    #[test]
+    fn step_has_the_fields_of_its_twin() {
+        let names =
+            |text: &str| -> Vec<String> { text.split(':').filter_map(|part| part.split_whitespace().last()).map(str::to_owned).collect() };
+        let (_, wgsl) = include_str!("../../../shaders/ovq/step.wgsl").split_once("struct Step {").unwrap();
+        let fields = wgsl.split_once('}').unwrap().0.lines().filter_map(|line| line.split_once(": u32,")).map(|(name, _)| name.trim());
+        // `Step { start: 0, length: 0, .. }`: the word before each colon.
+        let mut ours = names(&format!("{:?}", Step::default()));
+        ours.pop();
+        assert_eq!(fields.collect::<Vec<_>>(), ours);
     }
 
     /// What the smallest usual adapter has (16 KiB) is enough, also for the largest chunk.
