@@ -8,6 +8,7 @@
 mod bench;
 mod devices;
 mod error;
+mod inspect;
 mod run;
 #[cfg(feature = "gui")]
 mod screenshot;
@@ -76,6 +77,8 @@ enum Command {
     /// Run a session on the CPU and on the GPU side by side, and compare every channel of every lane.
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(verify::Args),
+    /// Print what is inside a capture or a session, and what was understood of it.
+    Inspect(inspect::Args),
     /// List the adapters of this machine with their limits, and say which one is taken.
     Devices(devices::Args),
     /// Measure the layers' speed on this machine, on the CPU and on the GPU.
@@ -98,6 +101,7 @@ pub fn main() -> ExitCode {
             let done = match command {
                 Command::Run(args) => args.execute(&mut out),
                 Command::Verify(args) => args.execute(&mut out),
+                Command::Inspect(args) => args.execute(&mut out),
                 Command::Devices(args) => args.execute(&mut out),
                 Command::Bench(args) => args.execute(&mut out),
                 #[cfg(feature = "gui")]

@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::{CaptureSource, Session, Source, VERSION};
 use crate::export::{WriteError, write_atomic};
 use crate::param::nearest;
-use crate::stream::capture::{Capture, CaptureError};
+use crate::stream::capture::{BUNDLED, Capture, CaptureError};
 
 /// A session file larger than this is something else.
 const MAX_BYTES: u64 = 16 << 20;
@@ -93,21 +93,17 @@ impl Session {
     /// # Errors
     /// If the file cannot be read or understood, as either.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
-        if path == Path::new(crate::stream::capture::BUNDLED) {
+        if path.as_os_str() == BUNDLED {
             return Ok(Self::default());
+        }
+        if is_capture(path)? {
+            return Self::from_capture_file(path);
         }
         let file = path.display().to_string();
         let failed = |e: std::io::Error| SessionError::Read { file: file.clone(), reason: e.to_string() };
-        let mut handle = std::fs::File::open(path).map_err(failed)?;
-        let mut head = Vec::new();
-        (&mut handle).take(9).read_to_end(&mut head).map_err(failed)?;
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-        if extension == "safetensors" || (extension != "ron" && is_safetensors(&head)) {
-            return Self::from_capture_file(path);
-        }
-        let mut bytes = head;
-        handle.take(MAX_BYTES).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 >= MAX_BYTES {
+        let mut bytes = Vec::new();
+        std::fs::File::open(path).and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes)).map_err(failed)?;
+        if bytes.len() as u64 == MAX_BYTES {
             let reason = format!("it is neither a capture nor a session, which has fewer than {MAX_BYTES} bytes");
             return Err(SessionError::Read { file, reason });
         }
@@ -186,9 +182,25 @@ fn relative(path: &Path, folder: &Path) -> Option<PathBuf> {
     None
 }
 
-/// A header's length in eight bytes (headers have fewer than 2^32), then the header's opening bracket.
-fn is_safetensors(head: &[u8]) -> bool {
-    matches!(head, [_, _, _, _, 0, 0, 0, 0, b'{'])
+/// True for a capture, the one inside the program among them; false for what can only be a session.
+///
+/// The extension decides (`safetensors`, `ron`), and without one of these the content: a capture begins with its header's
+/// length in eight bytes, of which the last four are 0, and the header's opening bracket.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn is_capture(path: &Path) -> Result<bool, SessionError> {
+    if path.as_os_str() == BUNDLED {
+        return Ok(true);
+    }
+    let mut head = Vec::new();
+    let file = std::fs::File::open(path).and_then(|f| f.take(9).read_to_end(&mut head));
+    file.map_err(|e| SessionError::Read { file: path.display().to_string(), reason: e.to_string() })?;
+    Ok(match path.extension().and_then(|e| e.to_str()) {
+        Some("safetensors") => true,
+        Some("ron") => false,
+        _ => matches!(head[..], [_, _, _, _, 0, 0, 0, 0, b'{']),
+    })
 }
 
 /// `lanes[1].params.n_max`; empty at the top.

@@ -49,9 +49,10 @@ pub enum PlanError {
     NoLane,
     /// The trace would not fit into memory.
     #[error(
-        "the trace would hold {total}, but the limit is {limit}; most of it is `{channel}` of lane `{lane}` with {largest}: fewer tokens or heads, a larger chunk or a smaller memory help"
+        "the trace would hold {}, but the limit is {}; most of it is `{channel}` of lane `{lane}` with {}: fewer tokens or heads, a larger chunk or a smaller memory help",
+        in_words(*total), in_words(*limit), in_words(*largest)
     )]
-    TraceTooLarge { total: String, limit: String, lane: String, channel: &'static str, largest: String },
+    TraceTooLarge { total: u64, limit: u64, lane: String, channel: &'static str, largest: u64 },
 }
 
 fn hint(nearest: Option<&String>, known: &str) -> String {
@@ -126,8 +127,7 @@ impl Plan {
         }
         let largest = |lane: &PlanLane| lane.largest_channel().map_or(0, |(_, bytes)| bytes);
         let Some(lane) = self.lanes.iter().max_by_key(|l| largest(l)) else { return Err(PlanError::NoLane) };
-        let (channel, bytes) = lane.largest_channel().unwrap_or(("outputs", 0));
-        let (total, limit, largest) = (in_words(total), in_words(limit), in_words(bytes));
+        let (channel, largest) = lane.largest_channel().unwrap_or(("outputs", 0));
         Err(PlanError::TraceTooLarge { total, limit, lane: lane.name.clone(), channel, largest })
     }
 
