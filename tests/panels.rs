@@ -147,7 +147,7 @@ fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
 
 /// The size at which a panel is usually shown.
 fn usual(name: &str) -> Vec2 {
-    if name == "recall" { vec2(300.0, 420.0) } else { vec2(560.0, 330.0) }
+    if name == "recall" { vec2(300.0, 290.0) } else { vec2(560.0, 330.0) }
 }
 
 #[test]
@@ -368,6 +368,7 @@ fn hovering_a_founder_tells_its_token_and_clicking_selects_it() {
     harness.run();
     assert_eq!(harness.state().commands, [Command::View(ViewCommand::Hover(token))]);
     harness.get_by_label(&format!("founded row {}", rows[token]));
+    harness.snapshot("panel_assignments_hover");
     for pressed in [true, false] {
         let pos = egui::pos2(x, y);
         harness.event(egui::Event::PointerButton { pos, button: egui::PointerButton::Primary, pressed, modifiers: egui::Modifiers::NONE });

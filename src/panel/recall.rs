@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{Align, Layout, RichText, Sense, Stroke, Ui, vec2};
+use eframe::egui::{Align, Layout, RichText, ScrollArea, Sense, Stroke, Ui, vec2};
 
 use super::common::{facts, plural, words, writes_seen};
 use super::{LaneLook, Look, Panel};
@@ -72,15 +72,28 @@ impl Panel for Recall {
             return;
         }
         self.update(look);
-        ui.spacing_mut().item_spacing.y = 3.0;
-        ui.label(RichText::new(title(look)).color(Ink::of(ui).quiet));
+        let height = ui.available_height();
+        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.show(ui, look, height));
+    }
+}
+
+impl Recall {
+    /// The table and the lines in `height` points; more only where the table alone is higher.
+    fn show(&mut self, ui: &mut Ui, look: &Look<'_>, height: f32) {
+        let top = ui.cursor().top();
+        let stream = &look.plan.stream;
+        // This panel is often low: its rows are as high as their letters.
+        ui.spacing_mut().item_spacing.y = 2.0;
+        ui.spacing_mut().interact_size.y = 14.0;
+        ui.label(RichText::new(title(look)).size(SMALL).color(Ink::of(ui).quiet));
         for (index, lane) in look.lanes.iter().enumerate() {
             row(ui, lane, stream, index, over(look, &self.lanes, index, 0..reads_seen(look, index)));
         }
         if !first_reads(ui, look) {
             return;
         }
-        lines(ui, look, &self.lanes);
+        let left = height - (ui.cursor().top() - top) - 4.0;
+        lines(ui, look, &self.lanes, left.max(84.0));
     }
 }
 
@@ -88,9 +101,9 @@ impl Panel for Recall {
 fn title(look: &Look<'_>) -> String {
     let seen = (0..look.lanes.len()).map(|l| reads_seen(look, l)).max().unwrap_or(0);
     let what = match look.plan.stream.targets() {
-        Targets::Codes { .. } => "accuracy, with its 95% interval",
-        Targets::FullAttention => "relative error and cosine against full attention",
-        Targets::Values(_) | Targets::None => "relative error (squared) and cosine",
+        Targets::Codes { .. } => "accuracy and its 95% interval",
+        Targets::FullAttention => "relative error, cosine to full",
+        Targets::Values(_) | Targets::None => "relative squared error, cosine",
     };
     format!("{what}; {seen} of {} reads", look.plan.stream.reads())
 }
@@ -183,7 +196,7 @@ fn series(running: &Running, head: usize, seen: usize, window: usize) -> Vec<[f6
         .collect()
 }
 
-fn lines(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>]) {
+fn lines(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], height: f32) {
     let ink = Ink::of(ui);
     let total = look.plan.stream.reads();
     let window = window_of(total);
@@ -205,7 +218,7 @@ fn lines(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>]) {
         .map(|(i, lane)| format!("{} {}", lane.plan.name, figures(over(look, lanes, i, 0..reads_seen(look, i)))))
         .collect();
     let describe = format!("Recall, {what} over reads. {}", now.join("; "));
-    let size = vec2(ui.available_width(), ui.available_height().max(110.0));
+    let size = vec2(ui.available_width(), height);
     let (response, chart) = Chart::show(ui, size, Axis::count("read", total), y, &[], &describe);
     let painter = chart.painter(ui);
     for (index, (lane, points)) in look.lanes.iter().zip(&each).enumerate() {

@@ -20,13 +20,13 @@ use crate::widget::palette::Ink;
 use crate::widget::ticks::number;
 
 /// The text behind the panel's `?`.
-pub const HELP: &str = "Where each token is remembered after each step, up to the playhead: striped blue, raw in the sliding window; plain orange, \
+pub const HELP: &str = "Where each token is remembered after each step, up to the playhead: striped blue, raw in the sliding window; plain yellow, \
 whole in the sparse cache; dotted grey, folded into the linear state, from which nothing returns.\n\n\
-Read a row from left to right: a token is written, passes through the window, and then either stays whole (an orange line as long as it is \
+Read a row from left to right: a token is written, passes through the window, and then either stays whole (a yellow line as long as it is \
 cached) or is folded. The rows of the marked role (the needle) are outlined.\n\n\
 The formula: pairs that leave the window and pairs already cached are scored by SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, how badly \
 the state recalls them; the highest stay in the cache, all others are folded.\n\n\
-Where a pixel stands for several tokens it is orange if any of them is cached, the stronger the more. Hover for the token, since when it is \
+Where a pixel stands for several tokens it is yellow if any of them is cached, the stronger the more, else blue if any is in the window. Hover for the token, since when it is \
 there, and who took its place; click to select it.";
 
 /// See [`HELP`].

@@ -22,8 +22,8 @@ fn pixels_of(index: usize, pixels: usize, cells: usize) -> Range<usize> {
 
 /// Draws the first `covered` steps, tokens upwards and steps to the right, into `width` x `height` pixels; transparent where nothing is written yet.
 ///
-/// A pixel that stands for several tokens has the colour of most of them, and the cache's over it as soon as one of them
-/// is cached, the stronger the more. The window is striped, the cache plain, the state dotted.
+/// A pixel that stands for several tokens has the window's colour if one of them is in it, else the state's; the cache's comes
+/// over it as soon as one of them is cached, the stronger the more. The window is striped, the cache plain, the state dotted.
 #[must_use]
 pub fn picture(
     index: &Residency,
@@ -47,13 +47,12 @@ pub fn picture(
     for y in 0..height {
         let up = height - 1 - y;
         let tokens = cells(up, height, writes);
-        let middle = usize::midpoint(tokens.start, tokens.end - 1);
         for (x, window) in columns.iter().enumerate() {
             let Some(window) = window else { break };
             let kept = cached[y * width + x];
             let base = if tokens.start >= window.end {
                 continue;
-            } else if middle >= window.start {
+            } else if tokens.end > window.start {
                 let stripe = (x + y) % period < period.div_ceil(3);
                 if stripe { blend(ink.window, ink.paper, 0.35) } else { ink.window }
             } else {
@@ -147,6 +146,17 @@ mod tests {
         let red = |x: usize| i32::from(image.pixels[x].r()) - i32::from(ink.state.r());
         let most = i32::from(ink.cache.r()) - i32::from(ink.state.r());
         assert!(red(1) * 2 > most && red(2) < 60 && red(3) < 60, "{:?}", image.pixels);
+    }
+
+    #[test]
+    fn a_window_of_one_token_among_thousands_is_seen() {
+        let mut index = Residency::new(1, 1000, 4000);
+        (0..4).for_each(|_| index.push(&[], &[]));
+        let ink = Ink::for_visuals(&Visuals::light());
+        let image = picture(&index, 4, 4000, 4, [4, 4], 1.0, &ink);
+        // After step 2, token 2999 is the window: the third row from below.
+        let window = [ink.window, blend(ink.window, ink.paper, 0.35)];
+        assert!(window.contains(&image.pixels[4 + 2]) && !window.contains(&image.pixels[2 * 4 + 2]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub const HELP: &str = "Where each read found its answer: the parts of its norma
 state, stacked; up to the playhead.\n\n\
 The formula: out = [sum_raw e^(beta q.k) v + w phi(q)^T H] / [sum_raw e^(beta q.k) + w phi(q)^T s + 1e-6]. The shares are the window's and \
 the cache's terms of the lower sum and w phi(q)^T s, each over the whole.\n\n\
-Striped blue: window. Orange: cache. Grey: state. Where a pixel stands for several reads it shows the mean of their shares. Hover for the exact numbers.";
+Striped blue: window. Yellow: cache. Grey: state. Where a pixel stands for several reads it shows the mean of their shares. Hover for the exact numbers.";
 
 /// The names of the three shares, in their order in the channel.
 const NAMES: [&str; 3] = ["window", "cache", "state"];
