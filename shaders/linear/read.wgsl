@@ -1,7 +1,8 @@
-// Reads of linear attention: phi(q)^T H / (phi(q)^T s + EPSILON), where H and s are the state before the block of writes,
-// plus the block's own writes before `after`. One workgroup a (read, query head).
+// Reads of linear attention over one slice of the features: parts of phi(q)^T H and phi(q)^T s, where H and s are the state
+// before the block of writes, plus the block's own writes before `after`. All of it is a sum over features, so slices are
+// summed by `combine.wgsl`. One workgroup a (read, slice, query head).
 //
-// Constants: GROUP, D, DV, BLOCK (the most writes in a block), EPSILON.
+// Constants: GROUP, D, DV, SLICE (features in a slice), SLICES, BLOCK (the most writes in a block).
 
 // [query heads, reads of the batch, D].
 @group(0) @binding(0) var<storage, read> query_features: array<f32>;
@@ -13,8 +14,8 @@
 // [key/value heads, D, DV] and [key/value heads, D].
 @group(0) @binding(4) var<storage, read> state: array<f32>;
 @group(0) @binding(5) var<storage, read> normaliser: array<f32>;
-// [query heads, reads of the batch, DV].
-@group(0) @binding(6) var<storage, read_write> outputs: array<f32>;
+// [query heads, reads of the batch, SLICES, DV + 1]: numerator, normaliser.
+@group(0) @binding(6) var<storage, read_write> parts: array<f32>;
 
 struct Step {
     batch_first_read: u32,
@@ -28,6 +29,7 @@ struct Step {
 }
 var<immediate> step: Step;
 
+var<workgroup> phi: array<f32, SLICE>;
 var<workgroup> weight: array<f32, BLOCK>;
 var<workgroup> part: array<f32, GROUP>;
 
@@ -37,35 +39,43 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let kv = head / step.heads_per_key;
     let read = step.first_read + group.x;
     let row = head * step.batch_reads + read - step.batch_first_read;
+    let first = group.y * SLICE;
+    let count = min(SLICE, D - first);
     let seen = after[read] - step.first_write;
     let own = kv * step.batch_writes + step.first_write - step.batch_first_write;
     var sum = 0.0;
+    for (var j = lane; j < count; j += GROUP) {
+        let x = query_features[row * D + first + j];
+        phi[j] = x;
+        sum += x * normaliser[kv * D + first + j];
+    }
+    workgroupBarrier();
     for (var i = lane; i < seen; i += GROUP) {
         var w = 0.0;
-        for (var j = 0u; j < D; j++) {
-            w += query_features[row * D + j] * key_features[(own + i) * D + j];
+        for (var j = 0u; j < count; j++) {
+            w += phi[j] * key_features[(own + i) * D + first + j];
         }
         weight[i] = w;
         sum += w;
     }
-    for (var j = lane; j < D; j += GROUP) {
-        sum += query_features[row * D + j] * normaliser[kv * D + j];
-    }
     part[lane] = sum;
     workgroupBarrier();
-    var whole = 0.0;
-    for (var i = 0u; i < GROUP; i++) {
-        whole += part[i];
+    let at = (row * SLICES + group.y) * (DV + 1u);
+    if lane == 0u {
+        var whole = 0.0;
+        for (var i = 0u; i < GROUP; i++) {
+            whole += part[i];
+        }
+        parts[at + DV] = whole;
     }
-    whole += EPSILON;
     for (var column = lane; column < DV; column += GROUP) {
         var numerator = 0.0;
-        for (var j = 0u; j < D; j++) {
-            numerator += query_features[row * D + j] * state[(kv * D + j) * DV + column];
+        for (var j = 0u; j < count; j++) {
+            numerator += phi[j] * state[(kv * D + first + j) * DV + column];
         }
         for (var i = 0u; i < seen; i++) {
             numerator += weight[i] * values[(kv * step.writes + step.first_write + i) * DV + column];
         }
-        outputs[row * DV + column] = numerator / whole;
+        parts[at + column] = numerator;
     }
 }

@@ -11,8 +11,9 @@ use crate::trace::{TraceBlock, Values};
 
 /// Threads of a workgroup, and keys of a tile.
 const GROUP: usize = 64;
-/// Keys of a span, at multiples of it: fixed, for a read's answer must not depend on how it is computed.
-const SPAN: usize = 1024;
+/// Keys of a span, at multiples of it: fixed, for a read's answer must not depend on how it is computed; and short enough
+/// for the loops of software adapters (8 tiles x at most 4500 iterations, see [`crate::gpu::Gpu::loop_limit`]).
+const SPAN: usize = 512;
 /// Reads of a tile: as many as fit into 16 KiB of workgroup storage, the least that any adapter has.
 const TILES: [usize; 4] = [8, 4, 2, 1];
 /// Bytes that the partial sums of one batch of reads may take.

@@ -14,6 +14,9 @@ use crate::trace::{TraceBlock, Values};
 const GROUP: usize = 64;
 /// Numbers in the features of one batch of keys, or of queries (32 MiB).
 const FEATURE_NUMBERS: usize = 8 << 20;
+/// Features that one workgroup of a read sums over: short enough for the loops of software adapters, see
+/// [`crate::gpu::Gpu::loop_limit`].
+const SLICE: usize = 256;
 /// Rows of one dispatch: what any adapter allows along a dimension.
 const ROWS: usize = 65_535;
 /// Blocks in one submission, so that drivers that allow a submission two seconds are content.
@@ -65,6 +68,7 @@ pub(super) struct LinearGpu {
     keys: BoundFeatures,
     queries: BoundFeatures,
     read: Bound,
+    combine: Bound,
     update: Bound,
     state: wgpu::Buffer,
     normaliser: wgpu::Buffer,
@@ -79,23 +83,29 @@ impl LinearGpu {
         let map = GpuFeatures::new(NAME, setup, gpu)?;
         let (d, dv, hkv, hq) = (map.dim(), s.value_dim(), s.kv_heads(), s.query_heads());
         let write_rows = (FEATURE_NUMBERS / (hkv * d)).clamp(1, s.writes().min(ROWS));
-        let read_rows = (FEATURE_NUMBERS / (hq * d.max(dv))).clamp(1, s.reads().clamp(1, ROWS));
+        let slices = d.div_ceil(SLICE);
+        let read_rows = (FEATURE_NUMBERS / (hq * d.max(slices * (dv + 1)))).clamp(1, s.reads().clamp(1, ROWS));
         let block = setup.chunk.min(write_rows);
         let key_features = gpu.zeroed("the features of the keys", hkv * write_rows * d)?;
         let query_features = gpu.zeroed("the features of the queries", hq * read_rows * d)?;
         let state = gpu.zeroed("the state of linear attention", hkv * d * dv)?;
         let normaliser = gpu.zeroed("the normaliser of linear attention", hkv * d)?;
+        let parts = gpu.zeroed("the partial sums of linear attention", hq * read_rows * slices * (dv + 1))?;
         let outputs = gpu.zeroed("the outputs of linear attention", hq * read_rows * dv)?;
         let constants = [
             ("GROUP", GROUP.into()),
             ("D", d.into()),
             ("DV", dv.into()),
             ("BLOCK", block.into()),
+            ("SLICE", d.min(SLICE).into()),
+            ("SLICES", slices.into()),
             ("EPSILON", Constant::F32(EPSILON as f32)),
         ];
         let kernel = |name, source| gpu.kernel(&KernelSpec { name, source: &[INDEX, source], constants: &constants });
         let read = kernel("linear/read", include_str!("../../../shaders/linear/read.wgsl"))?;
+        let combine = kernel("linear/combine", include_str!("../../../shaders/linear/combine.wgsl"))?;
         let update = kernel("linear/update", include_str!("../../../shaders/linear/update.wgsl"))?;
+        let of_read = [&query_features, &key_features, &stream.values, &stream.after, &state, &normaliser, &parts];
         Ok(Self {
             chunk: setup.chunk,
             position: 0,
@@ -105,7 +115,8 @@ impl LinearGpu {
             read_rows,
             keys: map.bind(gpu, Rows::Keys, &stream.keys, hkv, s.writes(), &key_features)?,
             queries: map.bind(gpu, Rows::Queries, &stream.queries, hq, s.reads(), &query_features)?,
-            read: read.bind(gpu, &[&query_features, &key_features, &stream.values, &stream.after, &state, &normaliser, &outputs])?,
+            read: read.bind(gpu, &of_read)?,
+            combine: combine.bind(gpu, &[&parts, &outputs])?,
             update: update.bind(gpu, &[&key_features, &stream.values, &state, &normaliser])?,
             state,
             normaliser,
@@ -162,7 +173,7 @@ impl LinearGpu {
                 writes: s.writes() as u32,
                 heads_per_key: (hq / hkv) as u32,
             };
-            batch.dispatch(&self.read, &step, [part.reads.len() as u32, 1, hq as u32]);
+            batch.dispatch(&self.read, &step, [part.reads.len() as u32, self.features.div_ceil(SLICE) as u32, hq as u32]);
             if part.enters {
                 let step = UpdateStep {
                     heads: hkv as u32,
@@ -176,7 +187,9 @@ impl LinearGpu {
                 batch.dispatch(&self.update, &step, self.stream.gpu.groups(numbers.div_ceil(GROUP)));
             }
         }
-        let id = batch.read(&self.outputs, 0..hq * reads.len() * s.value_dim());
+        let rows = hq * reads.len();
+        batch.dispatch(&self.combine, &(rows as u32), self.stream.gpu.groups((rows * s.value_dim()).div_ceil(GROUP)));
+        let id = batch.read(&self.outputs, 0..rows * s.value_dim());
         Ok(batch.submit()?.wait()?.f32(&id))
     }
 }

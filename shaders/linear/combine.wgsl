@@ -1,0 +1,33 @@
+// Sums the slices of `read.wgsl` and divides: phi(q)^T H / (phi(q)^T s + EPSILON). One thread an output.
+//
+// Constants: GROUP, DV, SLICES, EPSILON.
+
+// [query heads * reads of the batch, SLICES, DV + 1]: numerator, normaliser.
+@group(0) @binding(0) var<storage, read> parts: array<f32>;
+// [query heads * reads of the batch, DV].
+@group(0) @binding(1) var<storage, read_write> outputs: array<f32>;
+
+// Query heads x reads of the batch.
+var<immediate> rows: u32;
+
+@compute @workgroup_size(GROUP)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_group(group, groups) * GROUP + lane;
+    if index >= rows * DV {
+        return;
+    }
+    let row = index / DV;
+    let column = index % DV;
+    var numerator = 0.0;
+    var normaliser = 0.0;
+    for (var s = 0u; s < SLICES; s++) {
+        let at = (row * SLICES + s) * (DV + 1u);
+        numerator += parts[at + column];
+        normaliser += parts[at + DV];
+    }
+    outputs[index] = numerator / (normaliser + EPSILON);
+}
