@@ -9,7 +9,7 @@ use crate::layer::{LayerKind, Setup, Snapshot};
 /// taking the snapshot, sending it and drawing it.
 const REPLAY_SECONDS: f64 = 8e-3;
 /// Bytes of keyframes a lane may hold; beyond it every other one is dropped.
-const LANE_BYTES: usize = 512 << 20;
+const LANE_BYTES: usize = 256 << 20;
 /// Multiply-adds a second before anything was measured: low, so that the first keyframes lie close.
 const CPU_MADDS: f64 = 1e9;
 /// The same on a GPU.

@@ -60,7 +60,8 @@ impl Comparison {
                     self.reports[index].compared += values[0].len() as u64;
                     let margin = margins.map(|m| m.map(|c| numbers(c, head, margin_entry(&self.specs[index], c, step, entry))));
                     if let Some(difference) = differ(&self.specs[index], Place::at(step, head, entry), &values, margin.as_ref()) {
-                        found.push((index, difference));
+                        let gap = self.founding_gap(index, traces, head, entry, &new);
+                        found.push((index, difference.with_gap(gap)));
                     }
                 }
             }
@@ -84,10 +85,39 @@ impl Comparison {
         }
     }
 
+    /// For a write that founded a row on both sides: how near its similarity is to that of another founder of its chunk.
+    ///
+    /// Founders take their rows in the order of their similarities (LAYERS.md, OVQ, "Grow"), and rounding may exchange two
+    /// of them; the margin of the assignment says nothing about that.
+    fn founding_gap(&self, channel: usize, traces: &[LaneTrace; 2], head: usize, entry: usize, chunk: &Range<usize>) -> Option<f64> {
+        if self.specs[channel].axis != Axis::Write || !self.reports[channel].choice {
+            return None;
+        }
+        let flags = [traces[0].channel("is_new")?, traces[1].channel("is_new")?];
+        if flags[0].spec().name == self.specs[channel].name {
+            return None;
+        }
+        let similarity = traces[0].channel("similarity")?.values(head);
+        let founded = |e: usize| flags.iter().all(|f| f.wholes(head).get(e) == Some(&1));
+        let own = similarity.get(entry).filter(|_| founded(entry))?;
+        let others = chunk.clone().filter(|&e| e != entry && founded(e)).filter_map(|e| similarity.get(e));
+        others.map(|other| (other - own).abs()).reduce(f64::min)
+    }
+
     /// Both sides' margin channels of a choice, if it names one.
     fn margins<'a>(&self, channel: usize, traces: &'a [LaneTrace; 2]) -> Option<[&'a Channel; 2]> {
         let Tolerance::Choice { margin: Some(name) } = self.specs[channel].tolerance else { return None };
         Some([traces[0].channel(name)?, traces[1].channel(name)?])
+    }
+}
+
+impl Difference {
+    /// The same, a tie if another choice behind it was as near as this.
+    fn with_gap(mut self, gap: Option<f64>) -> Self {
+        if let Some(gap) = gap.filter(|g| self.beyond && *g <= CHOICE_MARGIN) {
+            (self.tie, self.beyond, self.place.margin) = (true, false, Some(gap));
+        }
+        self
     }
 }
 

@@ -111,6 +111,45 @@ fn lists_of_different_lengths_differ() {
     assert_eq!(list.first_failure.map(|p| (p.head, p.first, p.second)), Some((1, Some(3.0), None)));
 }
 
+/// Three writes of one chunk and one head: rows, who founded one, similarities, margins of the assignment.
+fn rows_differ(rows: [[i32; 3]; 2], is_new: [i32; 3], similarity: [f32; 3]) -> ChannelReport {
+    let mut lane = plan(3, &[3]).lanes[0].clone();
+    let near = Tolerance::Near { abs: 1e-5, rel: 0.0 };
+    lane.channels = vec![
+        spec("assignments", Axis::Write, Width::Fixed(1), Tolerance::Choice { margin: Some("assign_margin") }),
+        spec("is_new", Axis::Write, Width::Fixed(1), Tolerance::Choice { margin: None }),
+        spec("similarity", Axis::Write, Width::Fixed(1), near),
+        spec("assign_margin", Axis::Write, Width::Fixed(1), near),
+    ];
+    lane.own_channels = 4;
+    let traces = rows.map(|rows| {
+        let mut block = TraceBlock::default();
+        block.push(0, 0..3, Values::I32([rows, rows].concat()));
+        block.push(1, 0..3, Values::I32([is_new, is_new].concat()));
+        block.push(2, 0..3, Values::F32([similarity, similarity].concat()));
+        block.push(3, 0..3, Values::F32(vec![1.0; 6]));
+        let mut trace = own_trace(&lane);
+        trace.append(&block).unwrap();
+        trace
+    });
+    let mut comparison = Comparison::new(&lane);
+    comparison.step(0, &traces);
+    comparison.into_reports().swap_remove(0)
+}
+
+#[test]
+fn founders_of_nearly_the_same_similarity_may_exchange_their_rows() {
+    let exchanged = [[4, 5, 0], [5, 4, 0]];
+    let report = rows_differ(exchanged, [1, 1, 0], [0.25, 0.250_001, 0.9]);
+    // Two writes in each of two heads.
+    assert_eq!((report.ties, report.failures), (4, 0));
+    // Not if their similarities are apart, and not if they founded nothing.
+    let report = rows_differ(exchanged, [1, 1, 0], [0.25, 0.26, 0.9]);
+    assert_eq!((report.ties, report.failures), (0, 4));
+    let report = rows_differ(exchanged, [0, 0, 1], [0.25, 0.250_001, 0.9]);
+    assert_eq!((report.ties, report.failures), (0, 4));
+}
+
 /// A machine whose layers add to their outputs, or to their state, at one chunk.
 struct Erring {
     inner: Machine,

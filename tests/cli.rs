@@ -1,0 +1,166 @@
+//! The command line: what it writes, what it says, and with which exit code.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
+use std::path::Path;
+
+use assert_cmd::Command;
+use mnemoscope::gpu::testing::gpu_or_skip;
+
+fn mnemoscope(args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("mnemoscope")).args(args).env_remove("RUST_LOG").output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// A session of few tokens, so that tests are quick.
+const SHORT: &str = r#"(
+    source: Capture(path: "bundled", tokens: 160),
+    lanes: [
+        (name: "OVQ", layer: "ovq", params: {"chunk": 64, "n_max": 32}),
+        (name: "LoLA", layer: "lola", params: {"chunk": 32, "window": 32, "cache": 16}),
+        (name: "full", layer: "full"),
+    ],
+    backend: cpu,
+)"#;
+
+fn folder() -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("short.ron");
+    std::fs::write(&path, SHORT).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (dir, path)
+}
+
+#[test]
+fn run_writes_the_trace_and_the_table_and_names_them() {
+    let (dir, session) = folder();
+    let out = dir.path().join("deep/out");
+    let (code, stdout, stderr) = mnemoscope(&["run", &session, "--out", out.to_str().unwrap(), "--set", "LoLA.cache=8"]);
+    assert_eq!(code, 0, "{stderr}");
+    // Standard output is data: the files' names, and nothing else.
+    let files: Vec<&Path> = stdout.lines().map(Path::new).collect();
+    assert_eq!(files, [out.join("trace.npz"), out.join("tokens.csv")]);
+    assert!(stderr.contains("CPU") && stderr.contains("asked for"), "{stderr}");
+    assert!(stderr.contains("relative error 0.000"), "full attention against itself: {stderr}");
+    let mut npz = ndarray_npy::NpzReader::new(std::fs::File::open(&files[0]).unwrap()).unwrap();
+    let names = npz.names().unwrap();
+    let of = |lane: &str| names.iter().filter(|n| n.starts_with(lane)).count();
+    assert!(of("OVQ") > 5 && of("LoLA") > 5 && of("full") > 0, "{names:?}");
+    // A row a token; one token's text is a line break, which the quotes of CSV hold.
+    let rows: Vec<_> = csv::Reader::from_path(files[1]).unwrap().into_records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 160);
+    assert_eq!((&rows[159][0], rows.iter().filter(|r| r[1].contains('\n')).count() > 0), ("159", true));
+    // Nothing but the two files is left in the folder.
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), 2);
+    // `--set` was heard: the cache never holds more than 8 pairs.
+    let count = names.iter().find(|n| n.starts_with("LoLA") && n.contains("cached_count")).unwrap();
+    let counts: ndarray::ArrayD<i32> = npz.by_name(count).unwrap();
+    assert_eq!(counts.iter().max(), Some(&8), "{counts:?}");
+}
+
+#[test]
+fn errors_are_sentences_with_the_code_of_their_kind() {
+    let (dir, session) = folder();
+    let out = dir.path().join("out").to_str().unwrap().to_owned();
+    let broken = dir.path().join("broken.ron");
+    std::fs::write(&broken, "(lanes: [(name: \"a\", layr: \"ovq\")])").unwrap();
+    let cases: &[(&[&str], i32, &[&str])] = &[
+        (&["run", &session], 2, &["--out"]),
+        (&["run", &session, "--out", &out, "--set", "LoLA.cache=99999"], 2, &["LoLA.cache is 99999", "from 0 to 16384"]),
+        (&["run", &session, "--out", &out, "--set", "lola.cache=9"], 2, &["no lane `lola`", "did you mean `LoLA`?"]),
+        (&["run", &session, "--out", &out, "--set", "OVQ.n_mxa=9"], 2, &["no parameter `n_mxa`", "did you mean `n_max`?"]),
+        (&["run", "missing.ron", "--out", &out], 3, &["missing.ron"]),
+        (&["run", broken.to_str().unwrap(), "--out", &out], 3, &["broken.ron:1:", "did you mean `layer`?"]),
+        (&["run", &session, "--out", &session], 6, &["short.ron"]),
+        (&["bench", "ovk"], 2, &["no layer `ovk`", "did you mean `ovq`?"]),
+        (&["verfy"], 2, &["did you mean `mnemoscope verify`?"]),
+    ];
+    for (args, expected, words) in cases {
+        let (code, stdout, stderr) = mnemoscope(args);
+        assert_eq!(code, *expected, "{args:?}: {stderr}");
+        assert_eq!(stdout, "", "{args:?}");
+        for word in *words {
+            assert!(stderr.contains(word), "{args:?}: `{word}` is not in: {stderr}");
+        }
+    }
+    assert!(!Path::new(&out).exists(), "a run that cannot begin leaves no folder");
+}
+
+#[test]
+fn help_has_examples_for_what_needs_them() {
+    let (code, stdout, _) = mnemoscope(&["--help"]);
+    assert_eq!(code, 0);
+    for word in ["run", "verify", "devices", "bench", "Examples:", "Exit codes:"] {
+        assert!(stdout.contains(word), "{word}");
+    }
+    for subcommand in ["run", "verify"] {
+        let (code, stdout, _) = mnemoscope(&[subcommand, "--help"]);
+        assert_eq!(code, 0);
+        assert!(stdout.contains("Examples:") && stdout.contains("LANE.PARAM=VALUE"), "{stdout}");
+    }
+}
+
+#[test]
+fn devices_says_what_each_choice_takes() {
+    let (code, stdout, stderr) = mnemoscope(&["devices", "--json"]);
+    assert_eq!(code, 0, "{stderr}");
+    let all: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let choices = all["choices"].as_array().unwrap();
+    assert_eq!(choices.iter().map(|c| c["backend"].as_str().unwrap()).collect::<Vec<_>>(), ["auto", "gpu", "cpu"]);
+    assert_eq!((choices[2]["gpu"].as_bool(), choices[2]["reason"].as_str()), (Some(false), Some("asked for")));
+    // The CPU is taken by itself exactly where no adapter is real and usable.
+    let real = |a: &serde_json::Value| a["real"] == true && a["unusable"].is_null();
+    assert_eq!(choices[0]["gpu"].as_bool().unwrap(), all["adapters"].as_array().unwrap().iter().any(real));
+    let (code, stdout, _) = mnemoscope(&["devices"]);
+    assert_eq!(code, 0);
+    assert!(stdout.contains("--backend auto") && stdout.contains("because"), "{stdout}");
+}
+
+#[test]
+fn verify_compares_every_channel_and_fails_with_a_code() {
+    let (_dir, session) = folder();
+    if gpu_or_skip().is_none() {
+        let (code, _, stderr) = mnemoscope(&["verify", &session]);
+        assert_eq!(code, 4, "{stderr}");
+        return;
+    }
+    let (code, stdout, stderr) = mnemoscope(&["verify", &session, "--json"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let lanes = report["lanes"].as_array().unwrap();
+    assert_eq!(lanes.iter().map(|l| l["lane"].as_str().unwrap()).collect::<Vec<_>>(), ["OVQ", "LoLA", "full"]);
+    for channel in lanes.iter().flat_map(|l| l["channels"].as_array().unwrap()) {
+        assert_eq!(channel["failures"], 0, "{channel}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_terminated_run_leaves_no_half_file() {
+    let (dir, _) = folder();
+    let out = dir.path().join("out");
+    // Long enough to be caught at work.
+    let long = dir.path().join("long.ron");
+    std::fs::write(&long, "(lanes: [(name: \"a\", layer: \"ovq\", params: {\"chunk\": 1, \"n_max\": 16384})], backend: cpu)").unwrap();
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("mnemoscope"))
+        .args(["run", long.to_str().unwrap(), "--out", out.to_str().unwrap()])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // The folder is made when all checks are over.
+    let start = std::time::Instant::now();
+    while !out.exists() && start.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let code = child.wait().unwrap().code();
+    // Caught before the handler was set, at work, or at the end: in no case is there half a file.
+    let files: Vec<_> = std::fs::read_dir(&out).unwrap().map(|f| f.unwrap().file_name()).collect();
+    match code {
+        Some(0) => assert_eq!(files.len(), 2, "{files:?}"),
+        _ => assert!(files.iter().all(|f| f == "trace.npz"), "{code:?}: {files:?}"),
+    }
+}
