@@ -43,7 +43,7 @@ fn run_writes_the_trace_and_the_table_and_names_them() {
     assert_eq!(files, [out.join("trace.npz"), out.join("tokens.csv")]);
     assert!(stderr.contains("CPU") && stderr.contains("asked for"), "{stderr}");
     assert!(stderr.contains("relative error 0.000"), "full attention against itself: {stderr}");
-    let mut npz = ndarray_npy::NpzReader::new(std::fs::File::open(&files[0]).unwrap()).unwrap();
+    let mut npz = ndarray_npy::NpzReader::new(std::fs::File::open(files[0]).unwrap()).unwrap();
     let names = npz.names().unwrap();
     let of = |lane: &str| names.iter().filter(|n| n.starts_with(lane)).count();
     assert!(of("OVQ") > 5 && of("LoLA") > 5 && of("full") > 0, "{names:?}");

@@ -17,14 +17,13 @@ use mnemoscope::session::plan::Plan;
 use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
 use mnemoscope::trace::{Kind, LaneTrace, Tolerance, TraceBlock};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The bundled capture's first tokens, seen by the four lanes of the default session and by what is given.
 fn capture(tokens: Option<usize>, more: Vec<LaneSpec>) -> Arc<Plan> {
-    let mut session = Session::default();
-    session.source = Source::Capture(CaptureSource { tokens, ..CaptureSource::bundled() });
+    let source = Source::Capture(CaptureSource { tokens, ..CaptureSource::bundled() });
+    let mut session = Session { source, backend: BackendChoice::Cpu, ..Session::default() };
     session.lanes.extend(more);
-    session.backend = BackendChoice::Cpu;
     Arc::new(Plan::new(&session, None).unwrap())
 }
 

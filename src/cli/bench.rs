@@ -52,7 +52,7 @@ struct Results {
     gpu: Option<String>,
     gpu_reason: String,
     optimised: bool,
-    results: Vec<Measured>,
+    layers: Vec<Measured>,
 }
 
 impl Args {
@@ -68,22 +68,22 @@ impl Args {
         if !optimised {
             eprintln!("This build is not optimised; its figures say little. Use a release build.");
         }
-        let mut results = Vec::new();
+        let mut layers = Vec::new();
         for kind in kinds {
             eprintln!("{} ..", kind.title());
             let name = format!("{}, defaults", kind.name());
-            results.push(self.measure(name, kind, self.tokens as usize, &Params::default(), gpu.as_ref(), true)?);
+            layers.push(self.measure(name, kind, self.tokens as usize, &Params::default(), gpu.as_ref(), true)?);
         }
         if let Some(ovq) = layer::kind("ovq").filter(|_| self.layers.is_empty()) {
             eprintln!("The OVQ figures ..");
             let name = "ovq, N 2048, chunk 128".to_owned();
-            results.push(self.measure(name.clone(), ovq, 16_384, &ovq_figure_params(), None, true)?);
+            layers.push(self.measure(name.clone(), ovq, 16_384, &ovq_figure_params(), None, true)?);
             if gpu.is_some() {
-                results.push(self.measure(name, ovq, 65_536, &ovq_figure_params(), gpu.as_ref(), false)?);
+                layers.push(self.measure(name, ovq, 65_536, &ovq_figure_params(), gpu.as_ref(), false)?);
             }
         }
         let results =
-            Results { cpu_threads: rayon::current_num_threads(), gpu: gpu.map(|g| g.adapter().title()), gpu_reason, optimised, results };
+            Results { cpu_threads: rayon::current_num_threads(), gpu: gpu.map(|g| g.adapter().title()), gpu_reason, optimised, layers };
         if self.json {
             let text = serde_json::to_string_pretty(&results).map_err(std::io::Error::from)?;
             writeln!(out, "{text}")?;
@@ -121,7 +121,7 @@ impl Args {
         let cpu_seconds = if cpu { Some(self.fastest(&setup, CPU_CHUNKS, || kind.cpu(&setup, Precision::Single))?) } else { None };
         let mut measured = Measured { name, tokens, cpu_seconds, gpu_seconds: None, gpu_missing: None };
         if let Some(gpu) = gpu {
-            let stream = GpuStream::new(gpu, &setup.stream).map_err(CliError::Device)?;
+            let stream = GpuStream::new(gpu, &setup.stream).map_err(CliError::from)?;
             let chunks = setup.stream.chunks(setup.chunk);
             // The first run compiles the kernels; a layer that this device cannot hold is a line of the table, not the end of it.
             let all = kind.gpu(&setup, &stream).and_then(|mut layer| run_to_end(&mut *layer, &setup, chunks));
@@ -155,8 +155,8 @@ fn print(out: &mut dyn Write, results: &Results) -> std::io::Result<()> {
         vec![m.name.clone(), tokens.to_string(), time(cpu), rate(cpu, tokens), time(gpu), rate(gpu, tokens), ratio]
     };
     let heads = ["layer", ">tokens", ">CPU ms", ">CPU tokens/s", ">GPU ms", ">GPU tokens/s", ">GPU/CPU"];
-    table::write(out, &heads, &results.results.iter().map(row).collect::<Vec<_>>())?;
-    for m in &results.results {
+    table::write(out, &heads, &results.layers.iter().map(row).collect::<Vec<_>>())?;
+    for m in &results.layers {
         if let Some(reason) = &m.gpu_missing {
             writeln!(out, "{} has no GPU figure: {reason}", m.name)?;
         }

@@ -20,10 +20,10 @@ pub enum CliError {
     Usage(String),
     /// A session or capture cannot be read.
     #[error(transparent)]
-    Session(#[from] SessionError),
+    Session(Box<SessionError>),
     /// A session cannot run.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(Box<PlanError>),
     /// CPU and GPU do not agree on these lanes.
     #[error("CPU and GPU do not agree on: {0}")]
     Verify(String),
@@ -35,21 +35,41 @@ pub enum CliError {
     Export(#[from] ExportError),
     /// A layer cannot be built or go on.
     #[error(transparent)]
-    Layer(#[from] LayerError),
+    Layer(Box<LayerError>),
     /// There is no device as asked for.
     #[error("{0}; `mnemoscope devices` lists what is here, `--backend cpu` needs none")]
-    Device(GpuError),
+    Device(Box<GpuError>),
     /// Standard output is closed or full.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
     /// There is no picture of the window.
     #[cfg(feature = "gui")]
     #[error(transparent)]
-    Screenshot(#[from] super::screenshot::ScreenshotError),
+    Screenshot(Box<super::screenshot::ScreenshotError>),
     /// There is no window.
     #[error("{0}")]
     Window(String),
 }
+
+/// The large ones are boxed: every result of a subcommand would carry their size.
+macro_rules! boxed {
+    ($($(#[$meta:meta])* $variant:ident($error:ty)),* $(,)?) => {
+        $($(#[$meta])* impl From<$error> for CliError {
+            fn from(error: $error) -> Self {
+                Self::$variant(Box::new(error))
+            }
+        })*
+    };
+}
+
+boxed!(
+    Session(SessionError),
+    Plan(PlanError),
+    Layer(LayerError),
+    Device(GpuError),
+    #[cfg(feature = "gui")]
+    Screenshot(super::screenshot::ScreenshotError),
+);
 
 impl CliError {
     /// The exit code.
@@ -59,9 +79,8 @@ impl CliError {
             Self::Verify(_) => 1,
             Self::Usage(_) => 2,
             Self::Session(_) | Self::Plan(_) => 3,
-            Self::Device(_) => 4,
             Self::Run(RunError::Cancelled) | Self::Export(ExportError::Cancelled) => 130,
-            Self::Run(RunError::Backend(_)) => 4,
+            Self::Device(_) | Self::Run(RunError::Backend(_)) => 4,
             Self::Run(_) | Self::Layer(_) => 5,
             Self::Output(_) | Self::Export(_) => 6,
             #[cfg(feature = "gui")]
