@@ -1,10 +1,12 @@
 //! Carrying out what was asked for: commands, answers of jobs, dropped files. Grouped by who owns what is changed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use eframe::egui::{Context, ViewportCommand};
 
-use crate::app::app::App;
+use crate::app::app::{App, Exporting};
 use crate::app::command::{Command, SessionCommand, ViewCommand, WindowCommand};
 use crate::app::dialogs::Dialog;
 use crate::app::jobs::{Done, Prepared, Purpose};
@@ -112,7 +114,13 @@ impl App {
             WindowCommand::SaveAs => self.jobs.pick(Purpose::SaveSession, self.suggested("ron")),
             WindowCommand::SaveAsPath => self.ask_path(Purpose::SaveSession, None),
             WindowCommand::ExportPicture => self.jobs.pick(Purpose::Picture, self.suggested("png")),
+            WindowCommand::ExportTrace if self.exporting.is_some() => {}
             WindowCommand::ExportTrace => self.jobs.pick(Purpose::Trace, String::new()),
+            WindowCommand::CancelExport => {
+                if let Some(export) = &self.exporting {
+                    export.cancel.store(true, Ordering::Relaxed);
+                }
+            }
             WindowCommand::Theme(choice) => {
                 self.preferences.theme = choice;
                 self.options.theme = None;
@@ -188,7 +196,7 @@ impl App {
         let (outbox, wake) = self.jobs.outbox();
         self.ctx.request_screenshot(move |picture| {
             std::thread::spawn(move || {
-                let result = crate::app::jobs::write_png(&path, &picture);
+                let result = crate::app::jobs::write_png(&path, &picture).map(|()| Vec::new());
                 if outbox.send(Done::Written { purpose: Purpose::Picture, path, result }).is_ok() {
                     wake();
                 }
@@ -196,8 +204,14 @@ impl App {
         });
     }
 
-    fn export_trace(&mut self, path: PathBuf) {
-        let _ = path;
+    fn export_trace(&mut self, folder: PathBuf) {
+        let Some(run) = self.runs.current().filter(|r| r.ended) else {
+            self.dialogs.error("Export the trace: not written", "The run is not complete; its trace can be exported when it is.");
+            return;
+        };
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.jobs.export(Arc::clone(&run.plan), Arc::clone(&run.traces), folder, Arc::clone(&cancel));
+        self.exporting = Some(Exporting { share: 0.0, cancel });
     }
 
     fn ask_path(&mut self, purpose: Purpose, note: Option<String>) {
@@ -237,6 +251,11 @@ impl App {
                 self.ask_path(purpose, Some(note.to_owned()));
             }
             Done::Picked { .. } => {}
+            Done::Progress(share) => {
+                if let Some(export) = &mut self.exporting {
+                    export.share = share;
+                }
+            }
             Done::Written { purpose, path, result } => self.written(purpose, &path, result),
         }
         self.ctx.request_repaint();
@@ -256,10 +275,16 @@ impl App {
         self.start(prepared);
     }
 
-    fn written(&mut self, purpose: Purpose, path: &Path, result: Result<(), String>) {
+    fn written(&mut self, purpose: Purpose, path: &Path, result: Result<Vec<String>, String>) {
+        if purpose == Purpose::Trace {
+            self.exporting = None;
+        }
         match result {
-            Ok(()) => {
+            Ok(left_out) => {
                 self.notice = Some(format!("Wrote {}", path.display()));
+                if !left_out.is_empty() {
+                    self.dialogs.error("Written, with something left out", left_out.join("\n"));
+                }
                 if purpose == Purpose::SaveSession {
                     // The capture's path in the file may be another now, as seen from the file's folder.
                     if let Ok(Session { source, .. }) = Session::open(path) {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use eframe::egui::{self, CentralPanel, Context, Frame, Margin, Panel, RichText, Ui, ViewportCommand};
@@ -38,6 +39,13 @@ pub struct Options {
     pub without_times: bool,
 }
 
+/// An export that is under way.
+#[derive(Debug)]
+pub(super) struct Exporting {
+    pub share: f32,
+    pub cancel: Arc<AtomicBool>,
+}
+
 /// The window. See the module's page.
 #[derive(Debug)]
 pub struct App {
@@ -61,6 +69,7 @@ pub struct App {
     /// The view that a session just opened asks for, until its run is on screen.
     pub(super) next_view: Option<View>,
     pub(super) notice: Option<String>,
+    pub(super) exporting: Option<Exporting>,
     pub(super) dismissed: usize,
     pub(super) title: String,
     bar: TimelineBar,
@@ -101,6 +110,7 @@ impl App {
             problem: None,
             layers: Vec::new(),
             notice: None,
+            exporting: None,
             dismissed: 0,
             title: String::new(),
             bar: TimelineBar::default(),
@@ -265,7 +275,9 @@ impl App {
         Panel::bottom("status").frame(bar).exact_size(22.0).show(ui, |ui| {
             let frame_seconds = (!self.options.without_times).then_some(self.frame_seconds);
             let computing = self.planning || self.runs.computing();
-            status_bar::ui(ui, Status { run: self.runs.current(), computing, notice: self.notice.as_deref(), frame_seconds });
+            let exporting = self.exporting.as_ref().map(|e| e.share);
+            let status = Status { run: self.runs.current(), computing, exporting, notice: self.notice.as_deref(), frame_seconds };
+            status_bar::ui(ui, status, asked);
         });
         let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, .. } = self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
@@ -286,7 +298,7 @@ impl App {
             .plan
             .lanes
             .iter()
-            .zip(&run.traces)
+            .zip(run.traces.iter())
             .map(|(plan, trace)| LaneLook { plan, trace, colour: theme::lane_colour(plan.index, dark) })
             .collect();
         let (kv, group) = (run.plan.stream.kv_heads(), run.plan.stream.query_heads() / run.plan.stream.kv_heads());

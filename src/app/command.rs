@@ -117,6 +117,8 @@ pub enum WindowCommand {
     ExportPicture,
     /// Ask for a folder to write the trace to.
     ExportTrace,
+    /// Stop the export that is under way.
+    CancelExport,
     /// Light, dark, or as the desktop says.
     Theme(ThemeChoice),
     /// Text one size larger.

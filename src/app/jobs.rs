@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,9 +11,12 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use eframe::egui::ColorImage;
 
 use crate::app::session_panel::Problem;
-use crate::session::plan::Plan;
+use crate::export::{self, Progress};
+use crate::param::ParamError;
+use crate::session::plan::{Plan, PlanError};
 use crate::session::{Session, Source};
 use crate::stream::capture::Capture;
+use crate::trace::LaneTrace;
 
 /// An answer within this time came from no person: there is no dialog on this system.
 const AT_ONCE: Duration = Duration::from_millis(300);
@@ -62,8 +66,10 @@ pub enum Done {
     Opened { path: PathBuf, result: Result<Box<(Session, Prepared)>, String> },
     /// A file dialog was answered; `at_once` if no person can have done it.
     Picked { purpose: Purpose, path: Option<PathBuf>, at_once: bool },
-    /// A file was written, or not.
-    Written { purpose: Purpose, path: PathBuf, result: Result<(), String> },
+    /// An export of the trace has come so far, from 0 to 1.
+    Progress(f32),
+    /// A file was written, or not; with sentences on what was left out of it.
+    Written { purpose: Purpose, path: PathBuf, result: Result<Vec<String>, String> },
 }
 
 enum Task {
@@ -118,16 +124,26 @@ impl Jobs {
     /// Saves a session.
     pub fn save(&self, session: Session, path: PathBuf, base: Option<PathBuf>) {
         self.run(move || {
-            let result = session.save(&path, base.as_deref()).map_err(|e| e.to_string());
+            let result = session.save(&path, base.as_deref()).map(|()| Vec::new()).map_err(|e| e.to_string());
             Done::Written { purpose: Purpose::SaveSession, path, result }
         });
     }
 
-    /// Writes a picture as PNG.
-    pub fn write_picture(&self, path: PathBuf, picture: Arc<ColorImage>) {
+    /// Writes a run's trace into a folder; `cancel` ends it early.
+    pub fn export(&self, plan: Arc<Plan>, traces: Arc<Vec<LaneTrace>>, folder: PathBuf, cancel: Arc<AtomicBool>) {
+        let (outbox, wake) = self.outbox();
         self.run(move || {
-            let result = write_png(&path, &picture);
-            Done::Written { purpose: Purpose::Picture, path, result }
+            let mut told = 0;
+            let mut progress = |p: Progress| {
+                let percent = p.done * 100 / p.total.max(1);
+                if percent > told && outbox.send(Done::Progress(percent.min(100) as f32 / 100.0)).is_ok() {
+                    told = percent;
+                    wake();
+                }
+            };
+            let result = export::trace(&plan, &traces, &folder, &mut progress, &cancel);
+            let result = result.map(|w| w.left_out).map_err(|e| e.to_string());
+            Done::Written { purpose: Purpose::Trace, path: folder, result }
         });
     }
 
@@ -193,7 +209,7 @@ fn work(queue: &Receiver<Task>, outbox: &Sender<Done>, wake: &(dyn Fn() + Send +
 /// # Errors
 /// Why it cannot run.
 pub fn prepare(session: &Session, base: Option<&Path>) -> Result<Prepared, Problem> {
-    let plan = Plan::new(session, base).map_err(|e| problem(session, &e.to_string()))?;
+    let plan = Plan::new(session, base).map_err(|e| problem(session, &e))?;
     let layers = match &session.source {
         Source::Capture(c) => Capture::open(&crate::session::file::resolve(&c.path, base)).map_or_else(|_| Vec::new(), |c| c.layers()),
         Source::Task(_) => Vec::new(),
@@ -207,11 +223,20 @@ fn open(path: &Path) -> Result<(Session, Prepared), String> {
     Ok((session, prepared))
 }
 
-/// Messages about a lane's parameter begin with the lane's name: `OVQ.n_max is 0, but ..`.
-fn problem(session: &Session, message: &str) -> Problem {
-    let names = |l: &&crate::session::LaneSpec| message.strip_prefix(&l.name).is_some_and(|rest| rest.starts_with('.'));
-    let lane = session.lanes.iter().position(|l| names(&l));
-    Problem { lane, message: message.to_owned() }
+/// The problem, at the lane that it is about.
+fn problem(session: &Session, error: &PlanError) -> Problem {
+    let owner = match error {
+        PlanError::Param(
+            ParamError::Unknown { owner, .. }
+            | ParamError::Type { owner, .. }
+            | ParamError::Range { owner, .. }
+            | ParamError::Conflict { owner, .. },
+        ) => Some(owner),
+        PlanError::UnknownLayer { lane, .. } | PlanError::TraceTooLarge { lane, .. } => Some(lane),
+        _ => None,
+    };
+    let lane = owner.and_then(|owner| session.lanes.iter().position(|l| l.name == *owner));
+    Problem { lane, message: error.to_string() }
 }
 
 async fn dialog(purpose: Purpose, name: String) -> Option<PathBuf> {
@@ -237,5 +262,5 @@ pub fn write_png(path: &Path, picture: &ColorImage) -> Result<(), String> {
         let encoder = image::codecs::png::PngEncoder::new(out);
         encoder.write_image(&rgba, width as u32, height as u32, image::ExtendedColorType::Rgba8).map_err(std::io::Error::other)
     };
-    crate::export::write_atomic(path, |out| encode(out)).map_err(|e| e.to_string())
+    export::write_atomic(path, |out| encode(out)).map_err(|e| e.to_string())
 }

@@ -17,8 +17,8 @@ pub struct Run {
     pub id: RunId,
     /// What runs.
     pub plan: Arc<Plan>,
-    /// What each lane has written.
-    pub traces: Vec<LaneTrace>,
+    /// What each lane has written. Shared with an export while one is under way.
+    pub traces: Arc<Vec<LaneTrace>>,
     /// Seconds that each lane's layer took so far, and the chunks it did in them.
     pub spent: Vec<(f64, usize)>,
     /// Writes that every lane has reached.
@@ -39,7 +39,7 @@ impl Run {
     #[must_use]
     pub fn new(id: RunId, plan: Arc<Plan>) -> Self {
         let (kv, q) = (plan.stream.kv_heads(), plan.stream.query_heads());
-        let traces = plan.lanes.iter().map(|l| LaneTrace::new(&l.channels, kv, q)).collect();
+        let traces = Arc::new(plan.lanes.iter().map(|l| LaneTrace::new(&l.channels, kv, q)).collect());
         let spent = vec![(0.0, 0); plan.lanes.len()];
         Self { id, plan, traces, spent, reached: 0, backend: None, banners: Vec::new(), ended: false, error: None, first_block: None }
     }
@@ -50,7 +50,7 @@ impl Run {
             Event::Started { backend, .. } => self.backend = Some(backend),
             Event::Block { lane, block, chunks, seconds, .. } => {
                 self.first_block.get_or_insert_with(Instant::now);
-                let Some(trace) = self.traces.get_mut(lane) else { return };
+                let Some(trace) = Arc::make_mut(&mut self.traces).get_mut(lane) else { return };
                 if let Err(error) = trace.append(&block) {
                     // A mistake in a layer: what was written before it is right and stays.
                     self.error.get_or_insert_with(|| format!("lane {}: {error}", self.plan.lanes[lane].name));

@@ -1,7 +1,8 @@
 //! The line at the bottom: where it computes and why there, how long a step and a frame take, and the last word said.
 
-use eframe::egui::{Align, Label, Layout, RichText, Sense, Ui, vec2};
+use eframe::egui::{Align, Label, Layout, ProgressBar, RichText, Sense, Ui, vec2};
 
+use crate::app::command::{Command, WindowCommand};
 use crate::app::state::Run;
 use crate::app::theme;
 
@@ -12,6 +13,8 @@ pub struct Status<'a> {
     pub run: Option<&'a Run>,
     /// True while a run computes.
     pub computing: bool,
+    /// How far an export is, from 0 to 1, while one is under way.
+    pub exporting: Option<f32>,
     /// The last thing that was done: `Saved ..`.
     pub notice: Option<&'a str>,
     /// The window's own work for a frame, in seconds, averaged; `None` hides it (pictures in tests).
@@ -19,7 +22,7 @@ pub struct Status<'a> {
 }
 
 /// Draws it.
-pub fn ui(ui: &mut Ui, status: Status<'_>) {
+pub fn ui(ui: &mut Ui, status: Status<'_>, commands: &mut Vec<Command>) {
     ui.horizontal(|ui| {
         let dark = ui.visuals().dark_mode;
         let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
@@ -45,7 +48,12 @@ pub fn ui(ui: &mut Ui, status: Status<'_>) {
                 let text = RichText::new(format!("frame {}", milliseconds(seconds))).small().weak();
                 ui.label(text).on_hover_text("The window's own work for a frame, averaged");
             }
-            if let Some(notice) = status.notice {
+            if let Some(share) = status.exporting {
+                if ui.small_button("Cancel export").clicked() {
+                    commands.push(Command::Window(WindowCommand::CancelExport));
+                }
+                ui.add(ProgressBar::new(share).desired_width(120.0).desired_height(10.0)).accessible_name("Export progress");
+            } else if let Some(notice) = status.notice {
                 ui.add(Label::new(RichText::new(notice).small()).truncate());
             }
         });
