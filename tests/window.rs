@@ -12,9 +12,7 @@ use mnemoscope::app::{App, Options};
 use mnemoscope::session::{BackendChoice, Session};
 
 fn session() -> Session {
-    let mut session = Session { backend: BackendChoice::Cpu, ..Session::default() };
-    session.lanes.retain(|l| mnemoscope::layer::kind(&l.layer).is_some());
-    session
+    Session { backend: BackendChoice::Cpu, ..Session::default() }
 }
 
 fn options(theme: ThemeChoice) -> Options {

@@ -17,7 +17,7 @@ pub const RECALL: &str = "recall";
 
 /// The arrangement as designed: rows of cells, each cell one or more panels in tabs. Panels that are not named here are
 /// added as tabs of the last cell.
-const DESIGN: &[&[&[&str]]] = &[&[&["growth"], &["assignments"]], &[&["counts"], &["scores"]], &[&["residency"]]];
+const DESIGN: &[&[&[&str]]] = &[&[&["growth"], &["assignments"]], &[&["counts"], &["sre"]], &[&["residency"], &["shares"]]];
 
 /// A panel in the tree, by its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -80,9 +80,16 @@ pub fn run(file: Option<PathBuf>) -> Result<(), AppError> {
 }
 
 fn viewport() -> ViewportBuilder {
-    ViewportBuilder::default()
+    let viewport = ViewportBuilder::default()
         .with_title("Mnemoscope")
         .with_app_id("mnemoscope")
         .with_inner_size([1440.0, 900.0])
-        .with_min_inner_size([900.0, 600.0])
+        .with_min_inner_size([900.0, 600.0]);
+    match eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon.png")) {
+        Ok(icon) => viewport.with_icon(icon),
+        Err(error) => {
+            log::error!("the icon cannot be read: {error}");
+            viewport
+        }
+    }
 }
