@@ -86,7 +86,7 @@ pub enum SessionCommand {
 }
 
 /// Changes what is looked at.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewCommand {
     /// The pointer is over this write (sent every frame while it is).
     Hover(usize),

@@ -38,20 +38,11 @@ pub struct Entry {
     pub make: fn() -> Command,
 }
 
-const fn key(key: Key) -> Option<KeyboardShortcut> {
-    Some(KeyboardShortcut::new(Modifiers::NONE, key))
-}
+const CTRL_SHIFT: Modifiers = Modifiers::COMMAND.plus(Modifiers::SHIFT);
 
-const fn shift(key: Key) -> Option<KeyboardShortcut> {
-    Some(KeyboardShortcut::new(Modifiers::SHIFT, key))
-}
-
-const fn ctrl(key: Key) -> Option<KeyboardShortcut> {
-    Some(KeyboardShortcut::new(Modifiers::COMMAND, key))
-}
-
-const fn ctrl_shift(key: Key) -> Option<KeyboardShortcut> {
-    Some(KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key))
+/// A key with its modifiers.
+const fn with(modifiers: Modifiers, key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(modifiers, key)
 }
 
 const fn entry(name: &'static str, title: &'static str, group: Group, key: Option<KeyboardShortcut>, make: fn() -> Command) -> Entry {
@@ -67,35 +58,37 @@ use Command::{Session, Time, View, Window};
 
 /// Every command with a name. Adding one is one line here, and its own variant where it is carried out.
 pub static COMMANDS: &[Entry] = &[
-    entry("open", "Open…", Group::File, ctrl(Key::O), || Window(WindowCommand::Open)),
-    entry("open-path", "Open path…", Group::File, ctrl_shift(Key::O), || Window(WindowCommand::OpenPath)),
-    section(entry("save", "Save session", Group::File, ctrl(Key::S), || Window(WindowCommand::Save))),
-    entry("save-as", "Save session as…", Group::File, ctrl_shift(Key::S), || Window(WindowCommand::SaveAs)),
+    entry("open", "Open…", Group::File, Some(with(Modifiers::COMMAND, Key::O)), || Window(WindowCommand::Open)),
+    entry("open-path", "Open path…", Group::File, Some(with(CTRL_SHIFT, Key::O)), || Window(WindowCommand::OpenPath)),
+    section(entry("save", "Save session", Group::File, Some(with(Modifiers::COMMAND, Key::S)), || Window(WindowCommand::Save))),
+    entry("save-as", "Save session as…", Group::File, Some(with(CTRL_SHIFT, Key::S)), || Window(WindowCommand::SaveAs)),
     entry("save-as-path", "Save session to path…", Group::File, None, || Window(WindowCommand::SaveAsPath)),
-    section(entry("export-picture", "Export window as PNG…", Group::File, ctrl(Key::E), || Window(WindowCommand::ExportPicture))),
-    entry("export-trace", "Export trace…", Group::File, ctrl_shift(Key::E), || Window(WindowCommand::ExportTrace)),
-    section(entry("quit", "Quit", Group::File, ctrl(Key::Q), || Window(WindowCommand::Quit))),
-    entry("play", "Play or pause", Group::Run, key(Key::Space), || Time(TimeCommand::TogglePlay)),
-    entry("forward", "Step forward", Group::Run, key(Key::ArrowRight), || Time(TimeCommand::Step(1))),
-    entry("back", "Step back", Group::Run, key(Key::ArrowLeft), || Time(TimeCommand::Step(-1))),
-    entry("forward-10", "Ten steps forward", Group::Run, shift(Key::ArrowRight), || Time(TimeCommand::Step(10))),
-    entry("back-10", "Ten steps back", Group::Run, shift(Key::ArrowLeft), || Time(TimeCommand::Step(-10))),
-    entry("home", "Go to the start", Group::Run, key(Key::Home), || Time(TimeCommand::Home)),
-    entry("end", "Go to the end", Group::Run, key(Key::End), || Time(TimeCommand::End)),
-    section(entry("faster", "Twice as fast", Group::Run, key(Key::CloseBracket), || Time(TimeCommand::Faster))),
-    entry("slower", "Half as fast", Group::Run, key(Key::OpenBracket), || Time(TimeCommand::Slower)),
-    entry("repeat", "Repeat at the end", Group::Run, key(Key::L), || Time(TimeCommand::ToggleRepeat)),
-    section(entry("reset", "Run again, same seed", Group::Run, ctrl(Key::R), || Session(SessionCommand::Reset))),
-    entry("new-seed", "New seed", Group::Run, ctrl_shift(Key::R), || Session(SessionCommand::NewSeed)),
-    entry("deselect", "Clear the selection", Group::View, key(Key::Escape), || View(ViewCommand::Select(None))),
+    section(entry("export-picture", "Export window as PNG…", Group::File, Some(with(Modifiers::COMMAND, Key::E)), || {
+        Window(WindowCommand::ExportPicture)
+    })),
+    entry("export-trace", "Export trace…", Group::File, Some(with(CTRL_SHIFT, Key::E)), || Window(WindowCommand::ExportTrace)),
+    section(entry("quit", "Quit", Group::File, Some(with(Modifiers::COMMAND, Key::Q)), || Window(WindowCommand::Quit))),
+    entry("play", "Play or pause", Group::Run, Some(with(Modifiers::NONE, Key::Space)), || Time(TimeCommand::TogglePlay)),
+    entry("forward", "Step forward", Group::Run, Some(with(Modifiers::NONE, Key::ArrowRight)), || Time(TimeCommand::Step(1))),
+    entry("back", "Step back", Group::Run, Some(with(Modifiers::NONE, Key::ArrowLeft)), || Time(TimeCommand::Step(-1))),
+    entry("forward-10", "Ten steps forward", Group::Run, Some(with(Modifiers::SHIFT, Key::ArrowRight)), || Time(TimeCommand::Step(10))),
+    entry("back-10", "Ten steps back", Group::Run, Some(with(Modifiers::SHIFT, Key::ArrowLeft)), || Time(TimeCommand::Step(-10))),
+    entry("home", "Go to the start", Group::Run, Some(with(Modifiers::NONE, Key::Home)), || Time(TimeCommand::Home)),
+    entry("end", "Go to the end", Group::Run, Some(with(Modifiers::NONE, Key::End)), || Time(TimeCommand::End)),
+    section(entry("faster", "Twice as fast", Group::Run, Some(with(Modifiers::NONE, Key::CloseBracket)), || Time(TimeCommand::Faster))),
+    entry("slower", "Half as fast", Group::Run, Some(with(Modifiers::NONE, Key::OpenBracket)), || Time(TimeCommand::Slower)),
+    entry("repeat", "Repeat at the end", Group::Run, Some(with(Modifiers::NONE, Key::L)), || Time(TimeCommand::ToggleRepeat)),
+    section(entry("reset", "Run again, same seed", Group::Run, Some(with(Modifiers::COMMAND, Key::R)), || Session(SessionCommand::Reset))),
+    entry("new-seed", "New seed", Group::Run, Some(with(CTRL_SHIFT, Key::R)), || Session(SessionCommand::NewSeed)),
+    entry("deselect", "Clear the selection", Group::View, Some(with(Modifiers::NONE, Key::Escape)), || View(ViewCommand::Select(None))),
     section(entry("theme-light", "Light theme", Group::View, None, || Window(WindowCommand::Theme(ThemeChoice::Light)))),
     entry("theme-dark", "Dark theme", Group::View, None, || Window(WindowCommand::Theme(ThemeChoice::Dark))),
     entry("theme-system", "Theme of the desktop", Group::View, None, || Window(WindowCommand::Theme(ThemeChoice::System))),
-    section(entry("larger", "Larger text", Group::View, ctrl(Key::Plus), || Window(WindowCommand::Larger))),
-    entry("smaller", "Smaller text", Group::View, ctrl(Key::Minus), || Window(WindowCommand::Smaller)),
-    entry("normal-size", "Normal text size", Group::View, ctrl(Key::Num0), || Window(WindowCommand::NormalSize)),
+    section(entry("larger", "Larger text", Group::View, Some(with(Modifiers::COMMAND, Key::Plus)), || Window(WindowCommand::Larger))),
+    entry("smaller", "Smaller text", Group::View, Some(with(Modifiers::COMMAND, Key::Minus)), || Window(WindowCommand::Smaller)),
+    entry("normal-size", "Normal text size", Group::View, Some(with(Modifiers::COMMAND, Key::Num0)), || Window(WindowCommand::NormalSize)),
     section(entry("reset-layout", "Reset the layout", Group::View, None, || Window(WindowCommand::ResetLayout))),
-    entry("keys", "Keys", Group::Help, key(Key::F1), || Window(WindowCommand::ToggleKeys)),
+    entry("keys", "Keys", Group::Help, Some(with(Modifiers::NONE, Key::F1)), || Window(WindowCommand::ToggleKeys)),
 ];
 
 /// The command with this name.

@@ -121,8 +121,11 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
     facts
 }
 
-/// A token's first and last score up to the playhead, with their steps.
-fn scores(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, done: usize) -> (Option<(usize, f32)>, Option<(usize, f32)>) {
+/// A score, with the step at which it was given.
+type Score = (usize, f32);
+
+/// A token's first and last score up to the playhead.
+fn scores(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, done: usize) -> (Option<Score>, Option<Score>) {
     let (Some(ids), Some(values)) = (lane.trace.channel("candidates"), lane.trace.channel("candidate_scores")) else {
         return (None, None);
     };

@@ -1,12 +1,15 @@
 //! The right panel: what is known of the token that is hovered or selected, lane by lane.
 
-use eframe::egui::{Grid, Label, RichText, ScrollArea, Sense, Ui, vec2};
+use eframe::egui::{Align, Label, Layout, RichText, ScrollArea, Sense, Ui, vec2};
 
 use crate::app::command::{Command, ViewCommand};
 use crate::app::facts::{self, Index};
 use crate::app::theme;
 use crate::app::timeline_bar::token_text;
 use crate::panel::Look;
+
+/// Room for the names of facts.
+const NAME_WIDTH: f32 = 128.0;
 
 /// The inspector, with what it keeps from frame to frame.
 #[derive(Debug, Default)]
@@ -40,14 +43,22 @@ impl Inspector {
         let facts = self.index.facts(look, number, write);
         ui.add(Label::new(facts.place).wrap());
         let rows = facts.rows.into_iter().chain(facts::reads(look, lane, write));
-        Grid::new(("facts", number)).num_columns(2).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
-            for (name, value) in rows {
-                ui.add(Label::new(RichText::new(name).weak().small()));
-                ui.add(Label::new(RichText::new(value).small()).wrap());
-                ui.end_row();
-            }
-        });
+        for (name, value) in rows {
+            fact(ui, &name, &value);
+        }
     }
+}
+
+/// A name in a column of fixed width and its value on the rest of the row, so that nothing moves when values change.
+fn fact(ui: &mut Ui, name: &str, value: &str) {
+    ui.horizontal_top(|ui| {
+        ui.spacing_mut().item_spacing.x = 6.0;
+        ui.allocate_ui_with_layout(vec2(NAME_WIDTH, 15.0), Layout::left_to_right(Align::Min), |ui| {
+            ui.set_min_width(NAME_WIDTH);
+            ui.add(Label::new(RichText::new(name).weak().small()).truncate());
+        });
+        ui.add(Label::new(RichText::new(value).small()).wrap());
+    });
 }
 
 fn nothing(ui: &mut Ui) {

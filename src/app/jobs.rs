@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use eframe::egui::ColorImage;
+use eframe::egui::{Color32, ColorImage};
 
 use crate::app::session_panel::Problem;
 use crate::export::{self, Progress};
@@ -256,7 +256,7 @@ async fn dialog(purpose: Purpose, name: String) -> Option<PathBuf> {
 /// If it cannot be written.
 pub fn write_png(path: &Path, picture: &ColorImage) -> Result<(), String> {
     let [width, height] = picture.size;
-    let rgba: Vec<u8> = picture.pixels.iter().flat_map(|p| p.to_srgba_unmultiplied()).collect();
+    let rgba: Vec<u8> = picture.pixels.iter().flat_map(Color32::to_srgba_unmultiplied).collect();
     let encode = |out: &mut dyn std::io::Write| {
         use image::ImageEncoder;
         let encoder = image::codecs::png::PngEncoder::new(out);

@@ -88,13 +88,13 @@ fn control(ui: &mut Ui, row: &Row<'_>) -> Option<Change> {
             let before = if let Some(ParamValue::Int(v)) = row.value { *v } else { default };
             let mut v = before;
             number(ui, &name, &mut v, min..=max, log);
-            (v != before).then(|| Some(ParamValue::Int(v)))
+            (v != before).then_some(Some(ParamValue::Int(v)))
         }
         ParamKind::Float { min, max, default, log } => {
             let before = float(row.value).unwrap_or(default);
             let mut v = before;
             number(ui, &name, &mut v, min..=max, log);
-            (v.to_bits() != before.to_bits()).then(|| Some(ParamValue::Float(v)))
+            (v.to_bits() != before.to_bits()).then_some(Some(ParamValue::Float(v)))
         }
         ParamKind::AutoFloat { min, max, auto, log } => auto_float(ui, row, &name, min..=max, auto, log),
         ParamKind::Choice { options } => choice(ui, row, &name, options),

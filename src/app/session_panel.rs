@@ -3,9 +3,11 @@
 use eframe::egui::{self, Align, CollapsingHeader, ComboBox, DragValue, Label, Layout, RichText, ScrollArea, Sense, Ui, vec2};
 
 use crate::app::command::{Command, SessionCommand, ViewCommand};
+use crate::app::icon::{self, Icon};
 use crate::app::params::{self, Row};
 use crate::app::theme;
 use crate::layer;
+use crate::param::Params;
 use crate::session::plan::{Plan, PlanLane};
 use crate::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
 use crate::stream::capture::BUNDLED;
@@ -94,7 +96,7 @@ fn source(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
             for task in TASKS {
                 let chosen = matches!(&session.source, Source::Task(t) if t.name == task.name());
                 if ui.selectable_label(chosen, task.title()).on_hover_text(task.about()).clicked() && !chosen {
-                    pick = Some(Source::Task(TaskSource { name: task.name().to_owned(), params: Default::default() }));
+                    pick = Some(Source::Task(TaskSource { name: task.name().to_owned(), params: Params::default() }));
                 }
             }
         });
@@ -182,7 +184,8 @@ fn seed(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
         if ui.button("New").accessible_name("New seed").on_hover_text("The next seed, and run again").clicked() {
             commands.push(Command::Session(SessionCommand::NewSeed));
         }
-        if ui.button("Reset").accessible_name("Reset run").on_hover_text("Run again from the start with the same seed").clicked() {
+        let reset = icon::sized(ui, Icon::Repeat, "Reset run", false, vec2(24.0, 20.0));
+        if reset.on_hover_text("Run again from the start with the same seed").clicked() {
             commands.push(Command::Session(SessionCommand::Reset));
         }
     });

@@ -100,7 +100,7 @@ impl TimelineBar {
         hatch(ui, Rect::from_min_max(pos2(reached, ribbon.top()), ribbon.max));
         painter.rect_stroke(ribbon, 2.0, Stroke::new(1.0, ui.visuals().window_stroke.color), StrokeKind::Outside);
         chunk_bounds(ui, ribbon, scale, plan.step);
-        ruler_ticks(ui, ruler, scale, time);
+        ruler_ticks(ui, ruler, scale, time, seen);
         self.marks(ui, ribbon, scale, plan);
         tokens(ui, ribbon, scale, selection);
         playhead(ui, ruler, ribbon, seen);
@@ -176,14 +176,8 @@ fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: Selection, com
 pub fn describe(plan: &Plan, write: usize) -> String {
     let labels = plan.stream.labels();
     let role = labels.roles.of_write.get(write).and_then(|r| labels.roles.names.get(*r as usize));
-    let mut out = format!("token {write}");
-    if let Some(text) = token_text(plan, write) {
-        out.push_str(&format!("  {text}"));
-    }
-    if let Some(role) = role {
-        out.push_str(&format!("  {role}"));
-    }
-    out
+    let index = format!("token {write}");
+    [Some(index), token_text(plan, write), role.cloned()].into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
 /// The text of a write in quotes, with what cannot be seen written out; `None` where the source has no texts.
@@ -262,7 +256,7 @@ fn chunk_bounds(ui: &Ui, ribbon: Rect, scale: Scale, step: usize) {
 }
 
 /// Numbers on the ruler at round counts of writes, about every 110 points.
-fn ruler_ticks(ui: &Ui, ruler: Rect, scale: Scale, time: &Timeline) {
+fn ruler_ticks(ui: &Ui, ruler: Rect, scale: Scale, time: &Timeline, playhead: f32) {
     let mut every = time.step().max(1);
     while scale.width * every as f32 / scale.total.max(1) as f32 <= 90.0 {
         every *= 2;
@@ -271,8 +265,10 @@ fn ruler_ticks(ui: &Ui, ruler: Rect, scale: Scale, time: &Timeline) {
     for write in (0..=scale.total).step_by(every) {
         let x = scale.x(write).round();
         ui.painter().line_segment([pos2(x, ruler.bottom() - 4.0), pos2(x, ruler.bottom())], Stroke::new(1.0, colour));
+        // Beside the playhead's handle, not under it.
+        let aside = if (x - playhead).abs() < 9.0 { 9.0 } else { 3.0 };
         let room = ruler.right() - x;
-        let (at, align) = if room < 40.0 { (x - 3.0, Align2::RIGHT_TOP) } else { (x + 3.0, Align2::LEFT_TOP) };
+        let (at, align) = if room < 40.0 { (x - aside, Align2::RIGHT_TOP) } else { (x + aside, Align2::LEFT_TOP) };
         ui.painter().text(pos2(at, ruler.top()), align, write, FontId::proportional(10.0), colour);
     }
 }

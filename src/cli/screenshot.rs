@@ -93,7 +93,7 @@ impl ScreenshotError {
 impl Args {
     /// Runs the session to its end, puts the playhead where it is wanted, and writes the window as a PNG.
     pub fn execute(&self) -> Result<(), CliError> {
-        self.draw().map_err(CliError::from)
+        self.draw().map_err(|e| CliError::Screenshot(Box::new(e)))
     }
 
     fn draw(&self) -> Result<(), ScreenshotError> {
