@@ -205,22 +205,17 @@ fn a_session_that_cannot_run_says_so_and_the_old_run_stays() {
     let before = harness.state().runs().newest();
     for name in &names {
         harness.get_by_label(&format!("Lane {name}")).click_accesskit();
-        settle_planning(&mut harness);
+        harness.run_steps(3);
+        settle(&mut harness);
     }
     assert!(harness.state().problem().is_some(), "no lane is left");
     assert!(says(&harness, "no lane is enabled"));
     let run = harness.state().runs().current().unwrap();
     assert!(run.id >= before && !run.plan.lanes.is_empty());
     harness.get_by_label(&format!("Lane {}", names[0])).click_accesskit();
-    settle_planning(&mut harness);
-    assert_eq!(harness.state().problem(), None);
-}
-
-/// Lets frames pass until sessions have been checked and their runs are on screen, or there is a problem.
-fn settle_planning(harness: &mut Harness<'_, App>) {
     harness.run_steps(3);
-    wait(harness, |app| app.at_rest() || app.problem().is_some());
-    harness.run_steps(2);
+    settle(&mut harness);
+    assert_eq!(harness.state().problem(), None);
 }
 
 fn give_path(harness: &mut Harness<'_, App>, path: &Path, button: &str) {
