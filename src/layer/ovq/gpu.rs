@@ -10,15 +10,14 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::share::{BLOCK, Share, Step, THREADS};
+use super::kernels::{Buffers, Kernels};
+use super::share::{Share, Step};
 use super::state::log_count;
 use super::{Config, trace};
-use crate::gpu::{Batch, Bound, Constant, GpuError, GpuStream, INDEX, KernelSpec, NUMBERS, Pending, ReadId};
+use crate::gpu::{Batch, GpuError, GpuStream, Pending, ReadId};
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
 use crate::trace::{TraceBlock, Values};
 
-/// Threads of a workgroup of `learn`.
-const LEARN: usize = 128;
 /// Submissions on their way at once: while one runs, the next is prepared and the last one's results are taken.
 const IN_FLIGHT: usize = 3;
 
@@ -29,35 +28,8 @@ pub(super) struct OvqGpu {
     config: Config,
     share: Share,
     buffers: Buffers,
-    look: Bound,
-    settle: Bound,
-    learn: Bound,
+    kernels: Kernels,
     position: usize,
-}
-
-/// The state and what a run writes.
-#[derive(Debug)]
-struct Buffers {
-    /// f32 [heads, capacity, 4 dk4].
-    dict_k: wgpu::Buffer,
-    /// f32 [heads, capacity, 4 dv4].
-    dict_v: wgpu::Buffer,
-    /// u32 [heads, capacity].
-    counts: wgpu::Buffer,
-    /// f32 [heads, capacity].
-    log_counts: wgpu::Buffer,
-    /// f32 [T + 1]: the logarithm of every count there can be, so that it has the same bits everywhere.
-    logs: wgpu::Buffer,
-    /// f32 [query heads, window, dv].
-    outputs: wgpu::Buffer,
-    /// u32 [heads, T].
-    assignments: wgpu::Buffer,
-    /// f32 [heads, T].
-    similarity: wgpu::Buffer,
-    /// f32 [heads, T].
-    margin: wgpu::Buffer,
-    /// f32 [heads, chunks].
-    select_margin: wgpu::Buffer,
 }
 
 /// What `learn` is told of a chunk.
@@ -102,8 +74,8 @@ impl OvqGpu {
 
     fn with_share(config: Config, share: Share, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
         let buffers = Buffers::new(stream, &config, &share)?;
-        let (look, settle, learn) = kernels(stream, &config, &share, &buffers)?;
-        Ok(Self { stream: Arc::clone(stream), config, share, buffers, look, settle, learn, position: 0 })
+        let kernels = Kernels::new(stream, &config, &share, &buffers)?;
+        Ok(Self { stream: Arc::clone(stream), config, share, buffers, kernels, position: 0 })
     }
 
     fn chunk(&self, index: usize) -> Range<usize> {
@@ -135,13 +107,13 @@ impl OvqGpu {
             self.share.reads(&mut step);
         }
         let gpu = &self.stream.gpu;
-        batch.dispatch(&self.look, &step, gpu.groups(self.share.look_groups(&step)));
-        batch.dispatch(&self.settle, &step, gpu.groups(self.share.settle_groups(&step)));
+        batch.dispatch(&self.kernels.look, &step, gpu.groups(self.share.look_groups(&step)));
+        batch.dispatch(&self.kernels.settle, &step, gpu.groups(self.share.settle_groups(&step)));
     }
 
     fn learn(&self, batch: &mut Batch, step: &Step) {
         let groups = self.stream.gpu.groups(self.share.heads * step.length as usize);
-        batch.dispatch(&self.learn, &Learn { start: step.start, length: step.length, rows: step.rows }, groups);
+        batch.dispatch(&self.kernels.learn, &Learn { start: step.start, length: step.length, rows: step.rows }, groups);
     }
 
     /// Asks for what the chunks `steps` and the reads `reads` (at the window's start) wrote, and submits.
@@ -367,94 +339,8 @@ impl Layer for OvqGpu {
     }
 }
 
-impl Buffers {
-    fn new(stream: &GpuStream, config: &Config, share: &Share) -> Result<Self, GpuError> {
-        let (gpu, s) = (&stream.gpu, &stream.stream);
-        let (rows, t, chunks) = (share.heads * share.capacity, s.writes(), config.sizes.len() - 1);
-        let logs: Vec<f32> = (0..=t as u32).map(log_count).collect();
-        Ok(Self {
-            dict_k: gpu.zeroed("OVQ's key dictionary", rows * share.dk4 * 4)?,
-            dict_v: gpu.zeroed("OVQ's value dictionary", rows * share.dv4 * 4)?,
-            counts: gpu.zeroed("OVQ's counts", rows)?,
-            log_counts: gpu.zeroed("OVQ's log counts", rows)?,
-            logs: gpu.upload("OVQ's table of logarithms", &logs)?,
-            outputs: gpu.zeroed("OVQ's outputs", share.query_heads * share.window * s.value_dim())?,
-            assignments: gpu.zeroed("OVQ's assignments", share.heads * t)?,
-            similarity: gpu.zeroed("OVQ's similarities", share.heads * t)?,
-            margin: gpu.zeroed("OVQ's margins", share.heads * t)?,
-            select_margin: gpu.zeroed("OVQ's founding margins", share.heads * chunks)?,
-        })
-    }
-}
-
-/// The three kernels, compiled for these sizes and bound.
-fn kernels(stream: &GpuStream, config: &Config, share: &Share, b: &Buffers) -> Result<(Bound, Bound, Bound), GpuError> {
-    let (gpu, s) = (&stream.gpu, &stream.stream);
-    let read_stats = share.heads * config.chunk * share.token_splits;
-    let answers = share.query_heads * share.pass * share.read_splits;
-    let stats = gpu.zeroed("OVQ's partial results", (read_stats + answers) * 4)?;
-    let sums = gpu.zeroed("OVQ's partial sums", answers * share.dv4 * 4)?;
-    let sizes: [(&str, Constant); 13] = [
-        ("DK", s.key_dim().into()),
-        ("DV", s.value_dim().into()),
-        ("DK4", share.dk4.into()),
-        ("DV4", share.dv4.into()),
-        ("HEADS", share.heads.into()),
-        ("QUERY_HEADS", share.query_heads.into()),
-        ("WRITES", s.writes().into()),
-        ("READS", s.reads().into()),
-        ("CAPACITY", share.capacity.into()),
-        ("CHUNK", config.chunk.into()),
-        ("PASS", share.pass.into()),
-        ("WINDOW", share.window.into()),
-        ("READ_STATS", read_stats.into()),
-    ];
-    let aligned = s.key_dim().is_multiple_of(4) && s.value_dim().is_multiple_of(4);
-    let rows = if aligned { include_str!("../../../shaders/ovq/stream4.wgsl") } else { include_str!("../../../shaders/ovq/stream1.wgsl") };
-    let (step, nearer) = (include_str!("../../../shaders/ovq/step.wgsl"), include_str!("../../../shaders/ovq/nearer.wgsl"));
-    let kernel = |name, source: &[&str], more: &[(&str, Constant)]| {
-        gpu.kernel(&KernelSpec { name, source, constants: &[&sizes[..], more].concat() })
-    };
-    let look = kernel(
-        "ovq/look",
-        &[INDEX, NUMBERS, step, nearer, rows, include_str!("../../../shaders/ovq/look.wgsl")],
-        &[
-            ("BLOCK", BLOCK.into()),
-            ("THREADS", THREADS.into()),
-            ("W4", share.slice.into()),
-            ("LEFT", share.left().into()),
-            ("RIGHT", share.right().into()),
-            ("QUERIES_EACH", (share.query_heads / share.heads).into()),
-            ("BETA", Constant::F32(config.beta as f32)),
-            ("COUNT_BIAS", Constant::Bool(config.count_bias)),
-        ],
-    )?;
-    let settle = kernel(
-        "ovq/settle",
-        &[INDEX, NUMBERS, step, nearer, include_str!("../../../shaders/ovq/settle.wgsl")],
-        &[("THREADS", share.settle.into()), ("SHARE", share.settle_share.into()), ("CHUNKS", (config.sizes.len() - 1).into())],
-    )?;
-    let learn = kernel(
-        "ovq/learn",
-        &[INDEX, include_str!("../../../shaders/ovq/learn.wgsl")],
-        &[
-            ("THREADS", LEARN.into()),
-            ("CONSTANT", Constant::Bool(config.constant_rate.is_some())),
-            ("CONSTANT_RATE", Constant::F32(config.constant_rate.unwrap_or(0.0) as f32)),
-            ("NORMALISE", Constant::Bool(config.normalise_centroids)),
-        ],
-    )?;
-    Ok((
-        look.bind(
-            gpu,
-            &[&stream.keys, &stream.values, &stream.queries, &stream.after, &b.dict_k, &b.dict_v, &b.log_counts, &stats, &sums],
-        )?,
-        settle.bind(gpu, &[&stats, &sums, &b.outputs, &b.assignments, &b.similarity, &b.margin, &b.select_margin])?,
-        learn.bind(gpu, &[&stream.keys, &stream.values, &b.assignments, &b.logs, &b.dict_k, &b.dict_v, &b.counts, &b.log_counts])?,
-    ))
-}
-
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "infinities and choices are equal or wrong")]
 mod tests {
     use super::*;
     use crate::gpu::testing::gpu_or_skip;
@@ -476,7 +362,7 @@ mod tests {
         let config = Config::new(&setup);
         let share = Share::new(&gpu, &setup.stream, &config).unwrap();
         let cramped =
-            Share { slice: 4, settle: 256, settle_share: 3, token_splits: 2, read_splits: 3, pass: 32, window: 32, chunks: 3, ..share };
+            Share { slice: 4, settle: 256, settle_parts: 3, token_splits: 2, read_splits: 3, pass: 32, window: 32, chunks: 3, ..share };
         for share in [share, cramped] {
             let mut layer = OvqGpu::with_share(config.clone(), share, &stream).unwrap();
             let mut block = TraceBlock::default();

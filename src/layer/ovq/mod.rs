@@ -18,6 +18,7 @@
 mod cpu;
 mod gpu;
 mod growth;
+mod kernels;
 pub(super) mod rows;
 mod share;
 mod state;

@@ -18,7 +18,7 @@ const WORKGROUPS: usize = 512;
 /// The most splits of one dictionary.
 const SPLITS: usize = 64;
 /// The most threads of `settle` that work on four numbers of one read.
-const SETTLE_SHARE: usize = 16;
+const SETTLE_PARTS: usize = 16;
 /// Bytes for the reads' partial sums, and for the outputs of one submission.
 const ROOM: usize = 32 << 20;
 /// Chunks of one submission: enough for its cost not to show, few enough for results to come while later ones run.
@@ -58,7 +58,7 @@ pub(super) struct Share {
     /// Threads of a workgroup of `settle`.
     pub(super) settle: usize,
     /// Of those, the threads that work on four numbers of one read.
-    pub(super) settle_share: usize,
+    pub(super) settle_parts: usize,
     /// Rows of each head's dictionary.
     pub(super) capacity: usize,
     /// The most splits of a block of writes, and of a block of reads.
@@ -113,7 +113,7 @@ impl Share {
             dv4,
             slice,
             settle,
-            settle_share: (settle / dv4).min(SETTLE_SHARE),
+            settle_parts: (settle / dv4).min(SETTLE_PARTS),
             capacity,
             token_splits,
             read_splits,
@@ -157,7 +157,7 @@ impl Share {
     /// Workgroups of `settle` for a step.
     pub(super) fn settle_groups(&self, step: &Step) -> usize {
         // As AT_ONCE in `settle.wgsl`.
-        let at_once = self.settle / (self.dv4 * self.settle_share);
+        let at_once = self.settle / (self.dv4 * self.settle_parts);
         let heads = if step.token_blocks > 0 { self.heads } else { 0 };
         heads + self.query_heads * (step.read_count as usize).div_ceil(at_once)
     }

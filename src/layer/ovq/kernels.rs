@@ -1,0 +1,145 @@
+//! OVQ's buffers and kernels on the GPU, made for the sizes of one run.
+
+use super::Config;
+use super::share::{BLOCK, Share, THREADS};
+use super::state::log_count;
+use crate::gpu::{Bound, Constant, Gpu, GpuError, GpuStream, INDEX, Kernel, KernelSpec, NUMBERS};
+use crate::stream::Stream;
+
+/// Threads of a workgroup of `learn`.
+const LEARN: usize = 128;
+
+const STEP: &str = include_str!("../../../shaders/ovq/step.wgsl");
+const NEARER: &str = include_str!("../../../shaders/ovq/nearer.wgsl");
+
+/// The state and what a run writes.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    /// f32 [heads, capacity, 4 dk4].
+    pub(super) dict_k: wgpu::Buffer,
+    /// f32 [heads, capacity, 4 dv4].
+    pub(super) dict_v: wgpu::Buffer,
+    /// u32 [heads, capacity].
+    pub(super) counts: wgpu::Buffer,
+    /// f32 [heads, capacity].
+    pub(super) log_counts: wgpu::Buffer,
+    /// f32 [T + 1]: the logarithm of every count there can be, so that it has the same bits everywhere.
+    pub(super) logs: wgpu::Buffer,
+    /// f32 [query heads, window, dv].
+    pub(super) outputs: wgpu::Buffer,
+    /// u32 [heads, T].
+    pub(super) assignments: wgpu::Buffer,
+    /// f32 [heads, T].
+    pub(super) similarity: wgpu::Buffer,
+    /// f32 [heads, T].
+    pub(super) margin: wgpu::Buffer,
+    /// f32 [heads, chunks].
+    pub(super) select_margin: wgpu::Buffer,
+}
+
+impl Buffers {
+    pub(super) fn new(stream: &GpuStream, config: &Config, share: &Share) -> Result<Self, GpuError> {
+        let (gpu, s) = (&stream.gpu, &stream.stream);
+        let (rows, t, chunks) = (share.heads * share.capacity, s.writes(), config.sizes.len() - 1);
+        let logs: Vec<f32> = (0..=t as u32).map(log_count).collect();
+        Ok(Self {
+            dict_k: gpu.zeroed("OVQ's key dictionary", rows * share.dk4 * 4)?,
+            dict_v: gpu.zeroed("OVQ's value dictionary", rows * share.dv4 * 4)?,
+            counts: gpu.zeroed("OVQ's counts", rows)?,
+            log_counts: gpu.zeroed("OVQ's log counts", rows)?,
+            logs: gpu.upload("OVQ's table of logarithms", &logs)?,
+            outputs: gpu.zeroed("OVQ's outputs", share.query_heads * share.window * s.value_dim())?,
+            assignments: gpu.zeroed("OVQ's assignments", share.heads * t)?,
+            similarity: gpu.zeroed("OVQ's similarities", share.heads * t)?,
+            margin: gpu.zeroed("OVQ's margins", share.heads * t)?,
+            select_margin: gpu.zeroed("OVQ's founding margins", share.heads * chunks)?,
+        })
+    }
+}
+
+/// The three kernels, compiled for the run's sizes and bound.
+#[derive(Debug)]
+pub(super) struct Kernels {
+    pub(super) look: Bound,
+    pub(super) settle: Bound,
+    pub(super) learn: Bound,
+}
+
+/// Constants that stand in front of every kernel.
+type Constants = Vec<(&'static str, Constant)>;
+
+impl Kernels {
+    pub(super) fn new(stream: &GpuStream, config: &Config, share: &Share, b: &Buffers) -> Result<Self, GpuError> {
+        let gpu = &stream.gpu;
+        let token_stats = share.heads * config.chunk * share.token_splits;
+        let answers = share.query_heads * share.pass * share.read_splits;
+        let stats = gpu.zeroed("OVQ's partial results", (token_stats + answers) * 4)?;
+        let sums = gpu.zeroed("OVQ's partial sums", answers * share.dv4 * 4)?;
+        let aligned = stream.stream.key_dim().is_multiple_of(4) && stream.stream.value_dim().is_multiple_of(4);
+        let sizes = sizes(&stream.stream, config, share, token_stats);
+        let look = look(gpu, config, share, &sizes, aligned)?;
+        let settle = settle(gpu, share, &sizes)?;
+        let learn = learn(gpu, config, &sizes)?;
+        let s = stream;
+        Ok(Self {
+            look: look.bind(gpu, &[&s.keys, &s.values, &s.queries, &s.after, &b.dict_k, &b.dict_v, &b.log_counts, &stats, &sums])?,
+            settle: settle.bind(gpu, &[&stats, &sums, &b.outputs, &b.assignments, &b.similarity, &b.margin, &b.select_margin])?,
+            learn: learn.bind(gpu, &[&s.keys, &s.values, &b.assignments, &b.logs, &b.dict_k, &b.dict_v, &b.counts, &b.log_counts])?,
+        })
+    }
+}
+
+fn sizes(s: &Stream, config: &Config, share: &Share, token_stats: usize) -> Constants {
+    vec![
+        ("DK", s.key_dim().into()),
+        ("DV", s.value_dim().into()),
+        ("DK4", share.dk4.into()),
+        ("DV4", share.dv4.into()),
+        ("HEADS", share.heads.into()),
+        ("QUERY_HEADS", share.query_heads.into()),
+        ("QUERIES_EACH", (share.query_heads / share.heads).into()),
+        ("WRITES", s.writes().into()),
+        ("READS", s.reads().into()),
+        ("CAPACITY", share.capacity.into()),
+        ("CHUNK", config.chunk.into()),
+        ("CHUNKS", (config.sizes.len() - 1).into()),
+        ("PASS", share.pass.into()),
+        ("WINDOW", share.window.into()),
+        ("READ_STATS", token_stats.into()),
+    ]
+}
+
+fn kernel(gpu: &Gpu, name: &str, source: &[&str], sizes: &Constants, more: &[(&'static str, Constant)]) -> Result<Kernel, GpuError> {
+    gpu.kernel(&KernelSpec { name, source, constants: &[sizes, more].concat() })
+}
+
+fn look(gpu: &Gpu, config: &Config, share: &Share, sizes: &Constants, aligned: bool) -> Result<Kernel, GpuError> {
+    let rows = if aligned { include_str!("../../../shaders/ovq/stream4.wgsl") } else { include_str!("../../../shaders/ovq/stream1.wgsl") };
+    let source = [INDEX, NUMBERS, STEP, NEARER, rows, include_str!("../../../shaders/ovq/look.wgsl")];
+    let more = [
+        ("BLOCK", BLOCK.into()),
+        ("THREADS", THREADS.into()),
+        ("W4", share.slice.into()),
+        ("LEFT", share.left().into()),
+        ("RIGHT", share.right().into()),
+        ("BETA", Constant::F32(config.beta as f32)),
+        ("COUNT_BIAS", Constant::Bool(config.count_bias)),
+    ];
+    kernel(gpu, "ovq/look", &source, sizes, &more)
+}
+
+fn settle(gpu: &Gpu, share: &Share, sizes: &Constants) -> Result<Kernel, GpuError> {
+    let source = [INDEX, NUMBERS, STEP, NEARER, include_str!("../../../shaders/ovq/settle.wgsl")];
+    kernel(gpu, "ovq/settle", &source, sizes, &[("THREADS", share.settle.into()), ("SHARE", share.settle_parts.into())])
+}
+
+fn learn(gpu: &Gpu, config: &Config, sizes: &Constants) -> Result<Kernel, GpuError> {
+    let source = [INDEX, include_str!("../../../shaders/ovq/learn.wgsl")];
+    let more = [
+        ("THREADS", LEARN.into()),
+        ("CONSTANT", Constant::Bool(config.constant_rate.is_some())),
+        ("CONSTANT_RATE", Constant::F32(config.constant_rate.unwrap_or(0.0) as f32)),
+        ("NORMALISE", Constant::Bool(config.normalise_centroids)),
+    ];
+    kernel(gpu, "ovq/learn", &source, sizes, &more)
+}
