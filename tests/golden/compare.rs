@@ -88,6 +88,7 @@ pub fn compare(case: &Case, expected: &Expected, found: &Found, double: bool, un
         if off.is_finite() {
             outcome.largest = outcome.largest.max(off);
         }
+        #[allow(clippy::float_cmp, reason = "equal is what a choice must be, and what infinities can be")]
         let same = want == got || (want.is_nan() && got.is_nan());
         let fits = match tolerance {
             Tolerance::Near { abs, rel } => same || off <= abs + rel * want.abs(),
