@@ -3,8 +3,8 @@
 use eframe::egui::{Stroke, TextureHandle, Ui, vec2};
 
 use super::common::{
-    Canvas, Key, LaneChoice, canvas, cover, facts, head_of, is_marked, lanes_with, marked_name, paint_until, plural, point_at, role_name,
-    select_ring, texture, token_name, words, writes_seen,
+    Canvas, Key, LaneChoice, canvas, cover, crowd, facts, head_of, is_marked, lanes_with, marked_name, paint_until, plural, point_at,
+    role_name, select_ring, texture, token_name, words, writes_seen,
 };
 use super::{Look, Panel};
 use crate::app::command::Command;
@@ -204,12 +204,8 @@ fn hover(look: &Look<'_>, response: &eframe::egui::Response, chart: &Chart, rows
         facts_shown.push(("margin to the next", text));
     }
     facts_shown.push(("role", role_name(stream, write).to_owned()));
-    let crowd = stream.writes() as f32 / chart.rect.width();
-    if crowd > 1.0 {
-        facts_shown.push((
-            "drawn",
-            format!("{} a pixel as density; every founder and marked token", plural(crowd.ceil() as usize, "token", "tokens")),
-        ));
+    if let Some(each) = crowd(response, chart, stream.writes()) {
+        facts_shown.push(("drawn", format!("{each:.1} tokens a pixel; all founders and marked ones")));
     }
     facts(response, &token_name(stream, write), &facts_shown);
     point_at(response, Some(write), commands);

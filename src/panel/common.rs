@@ -234,6 +234,13 @@ pub fn facts(response: &Response, title: &str, rows: &[(&str, String)]) {
     });
 }
 
+/// How many of `n` entries stand behind a pixel of the screen along the chart's width, where it is more than one.
+#[must_use]
+pub fn crowd(response: &Response, chart: &Chart, n: usize) -> Option<f32> {
+    let each = n as f32 / (chart.rect.width() * response.ctx.pixels_per_point()).max(1.0);
+    (each > 1.0).then_some(each)
+}
+
 /// Tells the window that the pointer is over a write, and selects it if it was clicked.
 pub fn point_at(response: &Response, write: Option<usize>, commands: &mut Vec<Command>) {
     if let Some(write) = write {

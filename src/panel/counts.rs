@@ -2,7 +2,7 @@
 
 use eframe::egui::{Rect, RichText, Stroke, Ui, pos2, vec2};
 
-use super::common::{Key, LaneChoice, chunks_seen, facts, head_of, lanes_with, plural, point_at, token_name, words, writes_seen};
+use super::common::{Key, LaneChoice, chunks_seen, crowd, facts, head_of, lanes_with, plural, point_at, token_name, words, writes_seen};
 use super::growth::rows_after;
 use super::{Look, Panel};
 use crate::app::command::Command;
@@ -210,9 +210,8 @@ fn hover(look: &Look<'_>, response: &eframe::egui::Response, chart: &Chart, tall
     if let Some(write) = founder {
         rows.push(("founded by", token_name(stream, write)));
     }
-    let crowd = n as f32 / chart.rect.width();
-    if crowd > 1.0 {
-        rows.push(("drawn", format!("the fullest of about {:.0} rows in each pixel", crowd.ceil())));
+    if let Some(each) = crowd(response, chart, n) {
+        rows.push(("drawn", format!("the fullest of the {each:.1} rows in each pixel")));
     }
     facts(response, &format!("row {row}"), &rows);
     point_at(response, founder, commands);

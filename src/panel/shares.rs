@@ -2,7 +2,9 @@
 
 use eframe::egui::{Stroke, TextureHandle, Ui, vec2};
 
-use super::common::{Canvas, Key, LaneChoice, canvas, cover, facts, head_of, lanes_with, paint_until, plural, words, writes_seen};
+use super::common::{
+    Canvas, Key, LaneChoice, canvas, cover, crowd, facts, head_of, lanes_with, paint_until, plural, point_at, words, writes_seen,
+};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::widget::cached::Cached;
@@ -28,7 +30,7 @@ pub struct Shares {
 }
 
 impl Panel for Shares {
-    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, _commands: &mut Vec<Command>) {
+    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let lanes = lanes_with(look, &["shares"]);
         let none = "No lane here mixes a window, a cache and a state; add a LoLA lane.";
         let lane = self.lane.row(ui, look, &lanes, none, |ui, lane| {
@@ -79,7 +81,10 @@ impl Panel for Shares {
         }
         let Some(pointer) = response.hover_pos() else { return };
         let read = chart.values_at(pointer).0.max(0.0) as usize;
-        tell(&response, look, shares, read, seen, reads as f32 / chart.rect.width());
+        tell(&response, look, shares, read, seen, crowd(&response, &chart, reads));
+        // In a causal stream a read has a write of its own: the newest that it sees.
+        let causal = reads == look.plan.stream.writes() && read < seen;
+        point_at(&response, causal.then(|| look.plan.stream.after()[read] as usize - 1), commands);
     }
 }
 
@@ -119,7 +124,7 @@ fn picture(shares: &[f32], reads: usize, [width, height]: [usize; 2], scale: f32
     image
 }
 
-fn tell(response: &eframe::egui::Response, look: &Look<'_>, shares: &[f32], read: usize, seen: usize, crowd: f32) {
+fn tell(response: &eframe::egui::Response, look: &Look<'_>, shares: &[f32], read: usize, seen: usize, crowd: Option<f32>) {
     if read >= seen {
         response.clone().on_hover_text_at_pointer("after the playhead");
         return;
@@ -127,8 +132,8 @@ fn tell(response: &eframe::egui::Response, look: &Look<'_>, shares: &[f32], read
     let mut rows: Vec<(&str, String)> =
         NAMES.iter().zip(&shares[read * 3..read * 3 + 3]).map(|(name, s)| (*name, number(f64::from(*s)))).collect();
     rows.push(("sees", plural(look.plan.stream.after()[read] as usize, "write", "writes")));
-    if crowd > 1.0 {
-        rows.push(("drawn", format!("the mean of {} in each pixel", plural(crowd.ceil() as usize, "read", "reads"))));
+    if let Some(each) = crowd {
+        rows.push(("drawn", format!("the mean of the {each:.1} reads in each pixel")));
     }
     let text = look.plan.stream.labels().read_tokens.as_ref().and_then(|t| t.get(read));
     let title = text.map_or_else(|| format!("read {read}"), |t| format!("read {read} {}", super::common::quoted(t)));

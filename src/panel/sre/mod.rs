@@ -10,8 +10,8 @@ use eframe::egui::{Align, Layout, Response, RichText, Shape, Stroke, TextureHand
 use self::model::{Candidate, Fate, axis, bin, bin_range, candidates, histogram};
 use self::step::{tell_candidate, this_step};
 use super::common::{
-    Canvas, Key, LaneChoice, canvas, chunks_seen, cover, facts, head_of, is_marked, lanes_with, marked_name, paint_until, plural, point_at,
-    select_ring, texture, words,
+    Canvas, Key, LaneChoice, canvas, chunks_seen, cover, crowd, facts, head_of, is_marked, lanes_with, marked_name, paint_until, plural,
+    point_at, select_ring, texture, words,
 };
 use super::{Look, Panel};
 use crate::app::command::Command;
@@ -123,8 +123,19 @@ fn sentence(ui: &mut Ui, look: &Look<'_>, lane: usize, held: &mut Option<Indexed
     let list = step_list.get(Key::new(look, lane, head, step + 1, ()), || candidates(ids, scores, index, head, step));
     let kept = list.iter().filter(|c| c.fate == Fate::Kept).count();
     let threshold = trace.channel("threshold").and_then(|c| c.values(head).get(step)).filter(|t| !t.is_nan());
-    let limit = threshold.map_or("the cache is not full".to_owned(), |t| format!("threshold {}", number(t)));
+    let params = &look.lanes[lane].plan.setup.params;
+    let no_cache = look.lanes[lane].plan.kind.params().iter().any(|p| p.name == "cache") && params.size("cache") == 0;
+    let limit = match threshold {
+        Some(t) => format!("threshold {}", number(t)),
+        None if no_cache => "there is no cache".to_owned(),
+        None => "the cache is not full".to_owned(),
+    };
     ui.label(format!("step {step}: {}, {kept} kept, {} folded; {limit}", plural(list.len(), "candidate", "candidates"), list.len() - kept));
+    // Of a very large cache a lane records only the candidates that come from the window.
+    let cached = trace.channel("cached_count").and_then(|c| c.values(head).get(step)).map_or(0, |n| n as usize);
+    if kept < cached {
+        ui.label(format!("({} more stay in the cache; their scores are not recorded)", cached - kept));
+    }
 }
 
 impl Sre {
@@ -307,8 +318,8 @@ fn hover_time(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'
     if let Some(t) = held.threshold(step) {
         rows.push(("threshold", number(t)));
     }
-    if held.steps as f32 > chart.rect.width() {
-        rows.push(("drawn", format!("the {} count of the steps in each pixel", Rule::Max.title())));
+    if let Some(each) = crowd(response, chart, held.steps) {
+        rows.push(("drawn", format!("the {} count of the {each:.1} steps in each pixel", Rule::Max.title())));
     }
     facts(response, &format!("step {step}"), &rows);
     point_at(response, None, commands);
