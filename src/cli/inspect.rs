@@ -123,7 +123,7 @@ fn session_text(out: &mut dyn Write, session: &Session, plan: Option<&Plan>) -> 
             let layer = c.layer.map_or_else(|| "its first layer".to_owned(), |l| format!("layer {l}"));
             writeln!(out, "source: capture {}, {layer}", c.path.display())?;
         }
-        Source::Task(t) => writeln!(out, "source: task {}{}", t.name, settings(t.params.0.iter()))?,
+        Source::Task(t) => writeln!(out, "source: task {}({})", t.name, settings(t.params.0.iter()))?,
     }
     for lane in session.lanes.iter().filter(|l| !l.enabled) {
         writeln!(out, "lane {} is switched off", lane.name)?;
@@ -152,7 +152,7 @@ fn session_text(out: &mut dyn Write, session: &Session, plan: Option<&Plan>) -> 
             cost.state_numbers.to_string(),
             format!("{:.1}%", 100.0 * memory_share(&cost, s)),
             table::bytes(lane.trace_bytes()),
-            settings(session.lanes[lane.index].params.0.iter()).trim_start_matches([',', ' ']).to_owned(),
+            settings(session.lanes[lane.index].params.0.iter()),
         ]
     });
     let heads = ["lane", "layer", ">chunk", ">numbers held", ">of full", ">trace", "set"];
@@ -173,9 +173,9 @@ fn backend(session: &Session) -> String {
     format!("{:?}", session.backend).to_lowercase()
 }
 
-/// `, n_max = 512, chunk = 64`.
+/// `n_max = 512, chunk = 64`.
 fn settings<'a>(params: impl Iterator<Item = (&'a String, &'a ParamValue)>) -> String {
-    params.map(|(name, value)| format!(", {name} = {value}")).collect()
+    params.map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
