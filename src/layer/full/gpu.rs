@@ -195,3 +195,28 @@ impl Layer for AttentionGpu {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layer::LayerKind;
+    use crate::layer::full::{FullKind, tests::setup};
+
+    #[test]
+    fn small_buffers_cut_reads_into_batches_with_the_same_bits() {
+        let Some(gpu) = crate::gpu::testing::gpu_or_skip() else { return };
+        // 1200 writes: three spans. 41 reads of two heads.
+        let setup = setup(FullKind.params(), 1200, 41);
+        let stream = GpuStream::new(&gpu, &setup.stream).unwrap();
+        for window in [None, Some(700)] {
+            let mut layer = AttentionGpu::new(&setup, &stream, window).unwrap();
+            let whole = layer.outputs(0..41).unwrap();
+            assert_eq!(layer.batch(0, 41), 0..41);
+            // Room for three reads that see all three spans, for more that see fewer.
+            layer.partial_numbers = 2 * 3 * 3 * (2 + 2);
+            assert_eq!(layer.batch(38, 41), 38..41);
+            assert!(layer.batch(30, 41).len() <= 4 && layer.batch(0, 41).len() >= 9);
+            assert_eq!(layer.outputs(0..41).unwrap(), whole);
+        }
+    }
+}

@@ -97,3 +97,28 @@ fn restored(snapshot: &Snapshot, stream: &Stream, chunk: usize) -> Result<usize,
     }
     Ok(snapshot.position)
 }
+
+#[cfg(test)]
+pub(in crate::layer) mod tests {
+    use super::*;
+    use crate::param::Params;
+    use crate::stream::{Labels, StreamParts, Targets};
+    use ndarray::Array3;
+
+    /// A causal stream of one key/value head and two query heads, dk 3 and dv 2, with reads spread over it.
+    pub(in crate::layer) fn setup(specs: &[ParamSpec], writes: usize, reads: usize) -> Setup {
+        let wave = |heads, rows, columns| Array3::from_shape_fn((heads, rows, columns), |(h, i, d)| ((7 * h + 3 * i + 5 * d) as f32).sin());
+        let stream = Stream::new(StreamParts {
+            keys: wave(1, writes, 3),
+            values: wave(1, writes, 2),
+            queries: wave(2, reads, 3),
+            after: (0..reads).map(|r| (1 + r * (writes - 1) / (reads - 1)) as u32).collect(),
+            beta: 2.0,
+            targets: Targets::None,
+            labels: Labels::default(),
+        })
+        .unwrap();
+        let params = Resolved::new("test", specs, &Params::default()).unwrap();
+        Setup { stream: Arc::new(stream), params, arrays: Arc::default(), chunk: 100 }
+    }
+}

@@ -251,3 +251,31 @@ impl Layer for LinearGpu {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layer::LayerKind;
+    use crate::layer::full::tests::setup;
+    use crate::layer::linear::LinearKind;
+
+    #[test]
+    fn small_buffers_cut_a_run_into_batches_with_the_same_bits() {
+        let Some(gpu) = crate::gpu::testing::gpu_or_skip() else { return };
+        let setup = setup(LinearKind.params(), 450, 140);
+        let stream = GpuStream::new(&gpu, &setup.stream).unwrap();
+        let run = |write_rows: usize, read_rows: usize| {
+            let mut layer = LinearGpu::new(&setup, &stream).unwrap();
+            // The buffers stay large; what is used of them shrinks. Blocks (100) must still fit.
+            (layer.write_rows, layer.read_rows) = (write_rows, read_rows);
+            let mut block = TraceBlock::default();
+            layer.advance(usize::MAX, Record::All, &mut block).unwrap();
+            (block, layer.snapshot().unwrap())
+        };
+        let whole = run(450, 140);
+        // A chunk of 100 writes has about 31 reads: 10 rows cut it, 40 hold one, 70 two.
+        for (write_rows, read_rows) in [(100, 140), (250, 140), (450, 10), (450, 40), (200, 70)] {
+            assert_eq!(run(write_rows, read_rows), whole, "{write_rows} {read_rows}");
+        }
+    }
+}
