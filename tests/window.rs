@@ -87,7 +87,7 @@ fn it_opens_on_the_bundled_capture_at_its_end() {
     for (lane, trace) in run.plan.lanes.iter().zip(run.traces.iter()) {
         assert_eq!(trace.channel("outputs").map(mnemoscope::trace::Channel::len), Some(2048), "{}", lane.name);
     }
-    for label in ["Play", "Playhead", "Token ribbon", "Speed", "Source", "Seed", "New seed", "LoLA cache", "OVQ Centroids N"] {
+    for label in ["Play", "Playhead", "Token ribbon", "Speed", "Source", "Seed", "New seed", "LoLA cache", "OVQ centroids N"] {
         assert!(harness.query_by_label(label).is_some(), "{label}");
     }
 }

@@ -7,7 +7,7 @@ use crate::app::icon::{self, Icon};
 use crate::app::params::{self, Row};
 use crate::app::theme;
 use crate::layer;
-use crate::param::Params;
+use crate::param::{Params, Resolved};
 use crate::session::plan::{Plan, PlanLane};
 use crate::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
 use crate::stream::capture::BUNDLED;
@@ -236,7 +236,9 @@ fn lane_ui(ui: &mut Ui, look: SessionLook<'_>, index: usize, lane: &LaneSpec, co
     });
     header.body_unindented(|ui| {
         ui.add_enabled_ui(lane.enabled, |ui| {
-            for spec in kind.params() {
+            let resolved = Resolved::new(&lane.name, kind.params(), &lane.params).ok();
+            // A parameter that does nothing as things are is not offered; with a faulty value among them, all are.
+            for spec in kind.params().iter().filter(|s| resolved.as_ref().is_none_or(|r| kind.applies(s.name, r))) {
                 let row = Row { owner: &lane.name, spec, value: lane.params.get(spec.name), used: used(running, spec.name) };
                 if let Some(value) = params::row(ui, row) {
                     commands.push(Command::Session(SessionCommand::LaneParam { lane: index, name: spec.name, value }));

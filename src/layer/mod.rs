@@ -104,6 +104,10 @@ pub trait LayerKind: Send + Sync {
     fn about(&self) -> &'static str;
     /// Its parameters.
     fn params(&self) -> &'static [ParamSpec];
+    /// Whether the parameter `name` has any effect while the others are as in `params`: one without is not offered.
+    fn applies(&self, _name: &str, _params: &Resolved) -> bool {
+        true
+    }
     /// True if it expects keys and queries of length 1 (a capture's are normalised for it).
     fn wants_unit_vectors(&self) -> bool {
         false

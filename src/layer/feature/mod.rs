@@ -20,7 +20,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::real::Real;
 use super::{LayerError, Setup, named_array};
-use crate::param::{ParamError, ParamKind, ParamSpec};
+use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
 
 /// `fmap`: which map.
 pub const FMAP: ParamSpec = ParamSpec {
@@ -61,6 +61,16 @@ pub const SEED: ParamSpec = ParamSpec {
     doc: "The seed of whatever this layer draws (the random directions of FAVOR+).",
     kind: ParamKind::Int { min: 0, max: i64::MAX, default: 0, log: false },
 };
+
+/// Whether one of this module's parameters has any effect with the map that `params` choose; true for any other name.
+#[must_use]
+pub fn applies(name: &str, params: &Resolved) -> bool {
+    match name {
+        "sharpness" => params.choice("fmap") == "hedgehog",
+        "features" | "seed" => params.choice("fmap") == "favor",
+        _ => true,
+    }
+}
 
 /// The most numbers that the linear states of all heads may hold together (1 GiB of float32).
 pub const MAX_STATE_NUMBERS: usize = 1 << 28;

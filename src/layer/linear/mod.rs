@@ -49,6 +49,11 @@ impl LayerKind for LinearKind {
         PARAMS
     }
 
+    fn applies(&self, name: &str, params: &Resolved) -> bool {
+        // The logit scale is part of these two maps alone.
+        (name != "beta" || matches!(params.choice("fmap"), "taylor2" | "favor")) && feature::applies(name, params)
+    }
+
     fn chunk(&self, _params: &Resolved) -> Option<usize> {
         None
     }

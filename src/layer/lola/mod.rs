@@ -64,7 +64,7 @@ static PARAMS: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "beta",
-        title: "logit scale beta",
+        title: "logit scale",
         doc: "The factor on q.k in the window and the cache, and in the maps taylor2 and favor.",
         kind: ParamKind::AutoFloat { min: 0.0, max: 1e4, auto: "the stream's logit scale", log: true },
     },
@@ -108,6 +108,10 @@ impl LayerKind for LolaKind {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn applies(&self, name: &str, params: &Resolved) -> bool {
+        feature::applies(name, params)
     }
 
     fn chunk(&self, params: &Resolved) -> Option<usize> {

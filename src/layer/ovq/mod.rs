@@ -45,25 +45,25 @@ const MAX_DIM: usize = 256;
 static PARAMS: &[ParamSpec] = &[
     ParamSpec {
         name: "n_max",
-        title: "Centroids N",
+        title: "centroids N",
         doc: "Room in the dictionary: the most centroids it can ever hold. Memory and time of a read grow with it.",
         kind: ParamKind::Int { min: 1, max: 16_384, default: 512, log: true },
     },
     ParamSpec {
         name: "chunk",
-        title: "Chunk C",
+        title: "chunk C",
         doc: "Writes that enter the dictionary together. Until then they are attended to as they are.",
         kind: ParamKind::Int { min: 1, max: 1024, default: 64, log: true },
     },
     ParamSpec {
         name: "beta",
-        title: "Logit scale",
+        title: "logit scale",
         doc: "What dot products are multiplied with before the softmax. Left alone: the stream's own.",
         kind: ParamKind::AutoFloat { min: 1e-3, max: 1e4, auto: "the stream", log: true },
     },
     ParamSpec {
         name: "growth",
-        title: "Growth",
+        title: "growth",
         doc: "How many rows are in use after t of T writes.",
         kind: ParamKind::Choice {
             options: &[
@@ -75,13 +75,13 @@ static PARAMS: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "founding",
-        title: "Founding",
+        title: "founding",
         doc: "Which tokens of a chunk found the new rows.",
         kind: ParamKind::Choice { options: &[("spread", "those least similar to every centroid (the paper's spread-maximising choice)")] },
     },
     ParamSpec {
         name: "rate",
-        title: "Learning rate",
+        title: "learning rate",
         doc: "How far a centroid moves towards the mean of the chunk's tokens assigned to it.",
         kind: ParamKind::Choice {
             options: &[
@@ -92,19 +92,19 @@ static PARAMS: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "constant_rate",
-        title: "Constant rate",
+        title: "constant rate",
         doc: "The rate used when the learning rate is constant. Rows just founded start at their members' mean all the same.",
         kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.2, log: false },
     },
     ParamSpec {
         name: "normalise_centroids",
-        title: "Unit centroids",
+        title: "unit centroids",
         doc: "Scales every key centroid back to length 1 after an update (an ablation; the paper does not).",
         kind: ParamKind::Bool { default: false },
     },
     ParamSpec {
         name: "count_bias",
-        title: "Count bias",
+        title: "count bias",
         doc: "Adds log count to a centroid's logit, so that it weighs as much as its members would (off is an ablation).",
         kind: ParamKind::Bool { default: true },
     },
@@ -177,6 +177,10 @@ impl LayerKind for OvqKind {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn applies(&self, name: &str, params: &Resolved) -> bool {
+        name != "constant_rate" || params.choice("rate") == "constant"
     }
 
     fn wants_unit_vectors(&self) -> bool {
