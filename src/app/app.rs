@@ -314,7 +314,7 @@ impl App {
         };
         Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
             if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL) {
-                Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(270.0).size_range(80.0..=600.0).show(ui, |ui| {
+                Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(300.0).size_range(80.0..=600.0).show(ui, |ui| {
                     ui.add_space(4.0);
                     ui.label(RichText::new(recall.title.to_uppercase()).small().strong());
                     layout.panel(ui, layout::RECALL, &look, asked);

@@ -73,10 +73,17 @@ pub fn run(file: Option<PathBuf>) -> Result<(), AppError> {
         }),
     );
     created.map_err(|error| match error {
-        eframe::Error::WinitEventLoop(e) => AppError::NoDisplay(e.to_string()),
-        eframe::Error::Winit(e) => AppError::NoDisplay(e.to_string()),
+        eframe::Error::WinitEventLoop(e) => AppError::NoDisplay(reason(&e.to_string())),
+        eframe::Error::Winit(e) => AppError::NoDisplay(reason(&e.to_string())),
         other => AppError::Window(other.to_string()),
     })
+}
+
+/// The window library's reason without the place in its own source, which helps nobody here:
+/// `os error at ../mod.rs:765: neither .. is set.`
+fn reason(text: &str) -> String {
+    let after_place = text.rsplit_once(".rs:").and_then(|(_, rest)| rest.split_once(": ")).map_or(text, |(_, reason)| reason);
+    after_place.trim_end_matches('.').to_owned()
 }
 
 fn viewport() -> ViewportBuilder {
@@ -91,5 +98,19 @@ fn viewport() -> ViewportBuilder {
             log::error!("the icon cannot be read: {error}");
             viewport
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_for_no_window_is_said_without_a_place_in_somebodys_source() {
+        let text = "os error at /somewhere/linux/mod.rs:765: neither WAYLAND_DISPLAY nor DISPLAY is set.";
+        assert_eq!(reason(text), "neither WAYLAND_DISPLAY nor DISPLAY is set");
+        assert_eq!(reason("the event loop ended"), "the event loop ended");
+        let message = AppError::NoDisplay(reason(text)).to_string();
+        assert!(message.contains("no display") && message.contains("mnemoscope screenshot"), "{message}");
     }
 }
