@@ -171,12 +171,12 @@ fn the_inspector_follows_a_needle_token_through_lolas_memories() {
         harness.run_steps(3);
         assert!(says(&harness, words), "after {writes} writes: {words}");
     };
-    // Chunks of 64 and a window of 64: token 705 comes with the 12th chunk (704 to 767), is still among the newest 64 after
-    // it, and leaves the window with the 13th.
-    at(704.0, "Not written yet: it comes with this lane's step 12.");
-    at(768.0, "In the sliding window since step 12.");
-    at(832.0, "In the sparse cache since step 13.");
-    at(2048.0, "In the sparse cache since step 13.");
+    // Chunks of 64 and a window of 64: token 705 comes with chunk 11 (704 to 767), is still among the newest 64 after it, and
+    // leaves the window with chunk 12.
+    at(704.0, "Not written yet: it comes with this lane's step 11.");
+    at(768.0, "In the sliding window since step 11.");
+    at(832.0, "In the sparse cache since step 12.");
+    at(2048.0, "In the sparse cache since step 12.");
 }
 
 #[test]

@@ -1,4 +1,7 @@
 //! What is known of one token in one lane, at the playhead: read from channels by name, said in words. No picture.
+//!
+//! Steps are counted from 0, as tokens are and as the exported trace has them: what happened in step 12 is seen when 13
+//! steps are done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +59,7 @@ impl Index {
         let done = lane.plan.chunks_at(look.writes);
         let seen = (done * lane.plan.setup.chunk).min(look.plan.stream.writes());
         if write >= seen {
-            let step = write / lane.plan.setup.chunk + 1;
+            let step = write / lane.plan.setup.chunk;
             return Facts::at(format!("Not written yet: it comes with this lane's step {step}."));
         }
         if lane.trace.channel("assignments").is_some() && lane.trace.channel("is_new").is_some() {
@@ -94,7 +97,7 @@ fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -
 
 /// Window, sparse cache and state (LoLA).
 fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usize, done: usize) -> Facts {
-    let since = index.since(write, done).map_or_else(String::new, |s| format!(" since step {s}"));
+    let since = index.since(write, done).map_or_else(String::new, |chunks| format!(" since step {}", chunks.saturating_sub(1)));
     let mut facts = Facts::at(match index.at(write, done) {
         Place::NotYet => "Not computed yet.".to_owned(),
         Place::Window => format!("In the sliding window{since}."),
@@ -103,20 +106,20 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
     });
     let (first, last) = scores(look, lane, write, done);
     if let Some((step, v)) = first {
-        facts.row("score leaving the window", format!("{} (step {})", number(v), step + 1));
+        facts.row("score leaving the window", format!("{} (step {step})", number(v)));
     }
     if let (Some((step, v)), true) = (last, last != first) {
-        facts.row("score last", format!("{} (step {})", number(v), step + 1));
+        facts.row("score last", format!("{} (step {step})", number(v)));
     }
     if let Some(t) = done.checked_sub(1).and_then(|s| lane.trace.channel("threshold")?.reals_at(look.kv_head, s).first().copied()) {
         facts.row("admission threshold now", if t.is_nan() { "none: the cache is not full".to_owned() } else { number(t) });
     }
     if let Some(step) = index.entered(write).filter(|&s| s < done) {
-        facts.row("admitted at", format!("step {}", step + 1));
+        facts.row("admitted at", format!("step {step}"));
     }
     if let Some(step) = index.left(write).filter(|&s| s < done) {
         let by = lane.trace.channel("admitted").map_or(&[][..], |c| c.wholes_at(look.kv_head, step));
-        facts.row("displaced at", format!("step {}, by {}", step + 1, tokens(by)));
+        facts.row("displaced at", format!("step {step}, by {}", tokens(by)));
     }
     facts
 }

@@ -96,6 +96,6 @@ fn head(ui: &mut Ui, look: &Look<'_>, write: usize, commands: &mut Vec<Command>)
         ui.painter().rect_filled(rect, 5.0, theme::role_colour(role, labels.roles.marked, dark));
         let name = labels.roles.names.get(role as usize).map_or("token", String::as_str);
         ui.label(name);
-        ui.weak(format!("written in step {} of the timeline", write / look.plan.step + 1));
+        ui.weak(format!("written in step {} of the timeline", write / look.plan.step));
     });
 }

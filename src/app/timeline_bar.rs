@@ -156,7 +156,7 @@ fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: Selection, com
             commands.push(Command::Time(TimeCommand::Speed(speed)));
         }
         ui.add_space(10.0);
-        ui.strong(format!("step {} / {}", time.step_index(), time.steps()));
+        ui.strong(format!("{} of {} steps", time.step_index(), time.steps()));
         ui.weak(format!("{} of {} writes", time.writes(), time.total()));
         if time.reached() < time.total() {
             ui.weak(format!("(computed to {})", time.reached()));
