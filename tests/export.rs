@@ -58,7 +58,7 @@ fn write(plan: &Plan, traces: &[LaneTrace], dir: &Path) -> Written {
         assert!(p.done >= last && p.done <= p.total, "progress runs forwards: {p:?} after {last}");
         last = p.done;
     };
-    export::trace(plan, traces, dir, &mut progress, &AtomicBool::new(false)).unwrap()
+    export::trace(plan, traces, &[], dir, &mut progress, &AtomicBool::new(false)).unwrap()
 }
 
 fn array<A: ReadableElement>(npz: &mut NpzReader<std::fs::File>, name: &str) -> (Vec<usize>, Vec<A>) {
@@ -182,7 +182,7 @@ fn the_table_has_a_row_for_every_write() {
 fn a_cancelled_export_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, traces) = needles();
-    let error = export::trace(&plan, &traces, folder.path(), &mut |_| {}, &AtomicBool::new(true));
+    let error = export::trace(&plan, &traces, &[], folder.path(), &mut |_| {}, &AtomicBool::new(true));
     assert_eq!(error, Err(ExportError::Cancelled));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

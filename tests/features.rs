@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// What `--no-default-features` must not bring in, directly or through anything.
-const WINDOW: &[&str] = &["egui", "eframe", "egui-wgpu", "egui-winit", "egui_plot", "egui_tiles", "egui_extras", "winit", "rfd"];
+const WINDOW: &[&str] = &["egui", "eframe", "egui-wgpu", "egui-winit", "egui_tiles", "winit", "rfd"];
 
 fn tree(features: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO"))

@@ -12,6 +12,7 @@ use eframe::egui::{Color32, ColorImage};
 
 use crate::app::session_panel::Problem;
 use crate::export::{self, Progress};
+use crate::layer::Snapshot;
 use crate::param::ParamError;
 use crate::session::plan::{Plan, PlanError};
 use crate::session::{Session, Source};
@@ -129,8 +130,15 @@ impl Jobs {
         });
     }
 
-    /// Writes a run's trace into a folder; `cancel` ends it early.
-    pub fn export(&self, plan: Arc<Plan>, traces: Arc<Vec<LaneTrace>>, folder: PathBuf, cancel: Arc<AtomicBool>) {
+    /// Writes a run's trace and its lanes' last states into a folder; `cancel` ends it early.
+    pub fn export(
+        &self,
+        plan: Arc<Plan>,
+        traces: Arc<Vec<LaneTrace>>,
+        states: Vec<Arc<Snapshot>>,
+        folder: PathBuf,
+        cancel: Arc<AtomicBool>,
+    ) {
         let (outbox, wake) = self.outbox();
         self.run(move || {
             let mut told = 0;
@@ -141,7 +149,7 @@ impl Jobs {
                     wake();
                 }
             };
-            let result = export::trace(&plan, &traces, &folder, &mut progress, &cancel);
+            let result = export::trace(&plan, &traces, &states, &folder, &mut progress, &cancel);
             let result = result.map(|w| w.left_out).map_err(|e| e.to_string());
             Done::Written { purpose: Purpose::Trace, path: folder, result }
         });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::engine::{BackendInfo, Event, Request, RunId};
+use crate::layer::Snapshot;
 use crate::session::plan::Plan;
 use crate::trace::LaneTrace;
 
@@ -19,6 +20,8 @@ pub struct Run {
     pub plan: Arc<Plan>,
     /// What each lane has written. Shared with an export while one is under way.
     pub traces: Arc<Vec<LaneTrace>>,
+    /// The last state of each lane, once the run is complete.
+    pub states: Vec<Arc<Snapshot>>,
     /// Seconds that each lane's layer took so far, and the chunks it did in them.
     pub spent: Vec<(f64, usize)>,
     /// Writes that every lane has reached.
@@ -41,7 +44,19 @@ impl Run {
         let (kv, q) = (plan.stream.kv_heads(), plan.stream.query_heads());
         let traces = Arc::new(plan.lanes.iter().map(|l| LaneTrace::new(&l.channels, kv, q)).collect());
         let spent = vec![(0.0, 0); plan.lanes.len()];
-        Self { id, plan, traces, spent, reached: 0, backend: None, banners: Vec::new(), ended: false, error: None, first_block: None }
+        Self {
+            id,
+            plan,
+            traces,
+            states: Vec::new(),
+            spent,
+            reached: 0,
+            backend: None,
+            banners: Vec::new(),
+            ended: false,
+            error: None,
+            first_block: None,
+        }
     }
 
     /// Takes in what the engine said of this run.
@@ -60,8 +75,9 @@ impl Run {
             Event::Reached { writes, .. } => self.reached = writes,
             Event::State { .. } => {}
             Event::Banner { text, .. } => self.banners.push(text),
-            Event::Ended { error, .. } => {
+            Event::Ended { error, states, .. } => {
                 self.ended = true;
+                self.states = states;
                 if error.is_some() {
                     self.error = error;
                 }
@@ -171,7 +187,7 @@ mod tests {
         runs.start(plan(256, 64));
         assert!(runs.present(256));
         runs.apply(Event::Reached { id: 1, writes: 256 });
-        runs.apply(Event::Ended { id: 1, error: None });
+        runs.apply(Event::Ended { id: 1, error: None, states: Vec::new() });
         runs.start(plan(512, 64));
         assert!(!runs.present(256), "nothing has come yet");
         runs.apply(Event::Reached { id: 2, writes: 128 });
@@ -201,7 +217,7 @@ mod tests {
         runs.start(plan(256, 64));
         runs.present(0);
         runs.start(plan(256, 64));
-        runs.apply(Event::Ended { id: 2, error: Some("no memory".to_owned()) });
+        runs.apply(Event::Ended { id: 2, error: Some("no memory".to_owned()), states: Vec::new() });
         assert!(runs.present(256));
         assert_eq!(runs.current().unwrap().error.as_deref(), Some("no memory"));
     }

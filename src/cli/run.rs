@@ -38,7 +38,7 @@ impl Args {
         drop(bar);
         tell(&plan, &result)?;
         let bar = Bar::new("bytes");
-        let written = export::trace(&plan, &result.traces, &self.out, &mut |p| bar.show(p.done, p.total), &cancel)?;
+        let written = export::trace(&plan, &result.traces, &result.states, &self.out, &mut |p| bar.show(p.done, p.total), &cancel)?;
         drop(bar);
         for sentence in &written.left_out {
             eprintln!("{sentence}");

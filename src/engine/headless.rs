@@ -7,6 +7,7 @@ use super::BackendInfo;
 use super::factory::{Devices, LayerFactory};
 use super::lane::Keep;
 use super::run::{Run, RunError, Sink, Stop};
+use crate::layer::Snapshot;
 use crate::session::BackendChoice;
 use crate::session::plan::Plan;
 use crate::trace::{LaneTrace, TraceBlock};
@@ -16,6 +17,8 @@ use crate::trace::{LaneTrace, TraceBlock};
 pub struct RunResult {
     /// One trace a lane, in the plan's order.
     pub traces: Vec<LaneTrace>,
+    /// The last state of each lane, in the plan's order.
+    pub states: Vec<Arc<Snapshot>>,
     /// Where it ended: the CPU, if a device was lost on the way.
     pub backend: BackendInfo,
     /// Seconds that each lane's layer took, in the plan's order.
@@ -63,7 +66,8 @@ pub fn run_with(
     while run.advance(factory, &mut sink)? {
         sink.poll().map_err(|_| RunError::Cancelled)?;
     }
-    Ok(RunResult { traces: sink.traces, backend: run.backend().clone(), seconds: sink.seconds, notes: sink.notes })
+    let states = run.last_states(factory, &mut sink)?;
+    Ok(RunResult { traces: sink.traces, states, backend: run.backend().clone(), seconds: sink.seconds, notes: sink.notes })
 }
 
 /// Appends to traces.

@@ -78,8 +78,8 @@ pub enum Event {
     /// backend has changed with it, `backend` is the new one.
     Banner { id: RunId, text: String, backend: Option<BackendInfo> },
     /// The run is over: complete, cancelled with [`Request::Cancel`], or stopped by an error. A run that a newer one
-    /// replaced ends without a word.
-    Ended { id: RunId, error: Option<String> },
+    /// replaced ends without a word. A complete one hands out the last state of each lane, in the plan's order.
+    Ended { id: RunId, error: Option<String>, states: Vec<Arc<Snapshot>> },
 }
 
 #[cfg(test)]

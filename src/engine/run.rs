@@ -294,6 +294,17 @@ impl Run {
             other => other,
         }
     }
+
+    /// The last state of every lane of a complete run, in the plan's order.
+    pub fn last_states(&mut self, factory: &mut dyn LayerFactory, sink: &mut dyn Sink) -> Result<Vec<Arc<Snapshot>>, RunError> {
+        let total = self.plan.stream.writes();
+        let mut states = Vec::with_capacity(self.lanes.len());
+        for index in 0..self.lanes.len() {
+            let chunks = self.plan.lanes[index].chunks_at(total);
+            states.extend(self.state_or_move(index, chunks, factory, sink)?);
+        }
+        Ok(states)
+    }
 }
 
 /// The steps of the next block, by what one of `steps` steps took and wrote.

@@ -52,7 +52,7 @@ impl Seen {
                     self.banners.push(text);
                     self.backend = backend.or(self.backend.take());
                 }
-                Event::Ended { id: of, error } => {
+                Event::Ended { id: of, error, .. } => {
                     assert_eq!(of, id);
                     self.ended = Some(error.map_or(Ok(()), Err));
                 }

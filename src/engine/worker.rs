@@ -144,7 +144,7 @@ impl Worker {
                 // The layers may be in any state now: they are dropped, and nothing of them is used again.
                 self.active = None;
                 let error = Some(format!("a mistake in the program stopped the run: {}", panic_text(panic.as_ref())));
-                self.tell(Event::Ended { id, error });
+                self.tell(Event::Ended { id, error, states: Vec::new() });
             }
         }
     }
@@ -184,7 +184,7 @@ impl Worker {
                 if let Some(active) = self.active.as_mut().filter(|a| a.running) {
                     active.running = false;
                     let id = active.id;
-                    self.tell(Event::Ended { id, error: None });
+                    self.tell(Event::Ended { id, error: None, states: Vec::new() });
                 }
             }
         }
@@ -200,7 +200,7 @@ impl Worker {
                 self.active = Some(Active { id, run, running: true, wanted: Vec::new() });
                 self.tell(Event::Started { id, backend });
             }
-            Err(error) => self.tell(Event::Ended { id, error: Some(error.to_string()) }),
+            Err(error) => self.tell(Event::Ended { id, error: Some(error.to_string()), states: Vec::new() }),
         }
     }
 
@@ -246,12 +246,19 @@ impl Worker {
             Ok(true) | Err(RunError::Cancelled) => {}
             Ok(false) => {
                 active.running = false;
+                let last = active.run.last_states(self.factory.as_mut(), &mut sink);
                 self.answer_states();
-                self.tell(Event::Ended { id, error: None });
+                let (states, error) = match last {
+                    Ok(states) => (states, None),
+                    // Interrupted: the request that did it comes next, and nobody asks for this run's states any more.
+                    Err(RunError::Cancelled) => (Vec::new(), None),
+                    Err(error) => (Vec::new(), Some(error.to_string())),
+                };
+                self.tell(Event::Ended { id, error, states });
             }
             Err(error) => {
                 active.running = false;
-                self.tell(Event::Ended { id, error: Some(error.to_string()) });
+                self.tell(Event::Ended { id, error: Some(error.to_string()), states: Vec::new() });
             }
         }
     }

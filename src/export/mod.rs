@@ -9,12 +9,14 @@ pub mod table;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 
 pub use atomic::{WriteError, write_atomic};
 
+use crate::layer::Snapshot;
 use crate::session::plan::Plan;
 use crate::trace::LaneTrace;
 
@@ -72,7 +74,8 @@ impl Watch<'_> {
 
 /// Writes `trace.npz` and `tokens.csv` into the folder `dir`, which is made if it is not there.
 ///
-/// `traces` belong to `plan.lanes`, in that order; a run that has not ended yet is written as far as it is. `progress` is called
+/// `traces` belong to `plan.lanes`, in that order; a run that has not ended yet is written as far as it is. `states` are the
+/// lanes' last states in the same order, or none. `progress` is called
 /// for every array and every few thousand rows; setting `cancel` ends the export there.
 ///
 /// # Errors
@@ -80,18 +83,19 @@ impl Watch<'_> {
 pub fn trace(
     plan: &Plan,
     traces: &[LaneTrace],
+    states: &[Arc<Snapshot>],
     dir: &Path,
     progress: &mut dyn FnMut(Progress),
     cancel: &AtomicBool,
 ) -> Result<Written, ExportError> {
     std::fs::create_dir_all(dir).map_err(|e| WriteError { file: dir.display().to_string(), reason: e.to_string() })?;
-    let arrays: u64 = traces.iter().map(|t| t.bytes() as u64).sum();
+    let arrays: u64 = traces.iter().map(|t| t.bytes() as u64).chain(states.iter().map(|s| s.bytes() as u64)).sum();
     // A cell of the table has about eight letters.
     let cells = (plan.stream.writes() * (3 + table::columns(plan).len()) * 8) as u64;
     let mut watch = Watch { progress, cancel, state: Progress { done: 0, total: arrays + cells } };
     let (npz_path, csv_path) = (dir.join("trace.npz"), dir.join("tokens.csv"));
     let mut left_out = Vec::new();
-    write_atomic(&npz_path, |out| npz::write(out, plan, traces, &[], &mut left_out, &mut watch)).map_err(|e| watch.error(e))?;
+    write_atomic(&npz_path, |out| npz::write(out, plan, traces, states, &mut left_out, &mut watch)).map_err(|e| watch.error(e))?;
     write_atomic(&csv_path, |out| table::write(out, plan, traces, &mut watch)).map_err(|e| watch.error(e))?;
     Ok(Written { files: vec![npz_path, csv_path], left_out })
 }

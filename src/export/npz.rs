@@ -7,7 +7,7 @@
 //!   `<lane>.<name>_offsets` [heads, entries + 1]: list i of head h is `x[offsets[h, i]:offsets[h, i + 1]]`.
 //! - a derived array ([`crate::layer::Derived`]) `<lane>.<name>` [key/value heads, ..]. Where a channel has the same name, the
 //!   derived array takes its place: it is the one that the reference defines (OVQ's `sizes` starts with the 0 rows of the start).
-//! - `<lane>.final.<name>` [heads, ..]: the lane's last state, where it was given.
+//! - `<lane>.final.<name>` [heads, ..]: the lane's last state, once the run is complete.
 //!
 //! Real numbers are float32 (float64 from a run in double precision), whole numbers int32, `after` and offsets int64. Nothing is
 //! copied on the way: the columns of a trace are written one after the other.
@@ -16,6 +16,7 @@
 //! entries that each states, and any array of [`MAX_ARRAY_BYTES`] or more is left out here; the export says so.
 
 use std::io::{self, Seek, Write};
+use std::sync::Arc;
 
 use ndarray_npy::{NpzWriter, WriteNpyError, WriteNpyExt, WriteNpzError};
 
@@ -155,7 +156,7 @@ pub(crate) fn write<W: Write + Seek>(
     out: W,
     plan: &Plan,
     traces: &[LaneTrace],
-    states: &[Snapshot],
+    states: &[Arc<Snapshot>],
     left_out: &mut Vec<String>,
     watch: &mut Watch<'_>,
 ) -> io::Result<()> {
