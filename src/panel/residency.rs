@@ -26,7 +26,7 @@ Read a row from left to right: a token is written, passes through the window, an
 cached) or is folded. The rows of the marked role (the needle) are outlined.\n\n\
 The formula: pairs that leave the window and pairs already cached are scored by SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, how badly \
 the state recalls them; the highest stay in the cache, all others are folded.\n\n\
-Where a pixel stands for several tokens it is yellow if any of them is cached, the stronger the more, else blue if any is in the window. Hover for the token, since when it is \
+Where a pixel stands for several tokens yellow covers it in the share of them that are cached, but never less than a quarter while any is; under it, the pixel is blue if any is in the window, else grey. Hover for the token, since when it is \
 there, and who took its place; click to select it.";
 
 /// See [`HELP`].

@@ -20,10 +20,20 @@ fn pixels_of(index: usize, pixels: usize, cells: usize) -> Range<usize> {
     index * pixels / cells..((index + 1) * pixels).div_ceil(cells).min(pixels)
 }
 
+/// The least strength of the cache's colour where any token behind the pixel is cached.
+const LEAST: f32 = 0.25;
+
+/// How strongly the cache's colour covers a pixel that stands for `tokens` tokens, `kept` of them cached.
+fn strength(kept: u16, tokens: usize) -> f32 {
+    LEAST + (1.0 - LEAST) * (f32::from(kept) / tokens as f32).min(1.0)
+}
+
 /// Draws the first `covered` steps, tokens upwards and steps to the right, into `width` x `height` pixels; transparent where nothing is written yet.
 ///
 /// A pixel that stands for several tokens has the window's colour if one of them is in it, else the state's; the cache's comes
-/// over it as soon as one of them is cached, the stronger the more. The window is striped, the cache plain, the state dotted.
+/// over it in the share of them that are cached, but never so faint that a cached token is not seen ([`LEAST`]): a strength that
+/// does not follow the share would make a cache of a few tokens look like all of them. The window is striped, the cache
+/// plain, the state dotted.
 #[must_use]
 pub fn picture(
     index: &Residency,
@@ -59,8 +69,7 @@ pub fn picture(
                 let dot = x % period == period / 2 && y % period == (x / period % 2) * (period / 2);
                 if dot { blend(ink.state, ink.text, 0.45) } else { ink.state }
             };
-            image.pixels[y * width + x] =
-                if kept == 0 { base } else { blend(base, ink.cache, 0.6 + 0.4 * f32::from(kept) / tokens.len() as f32) };
+            image.pixels[y * width + x] = if kept == 0 { base } else { blend(base, ink.cache, strength(kept, tokens.len())) };
         }
     }
     image
@@ -142,10 +151,18 @@ mod tests {
         index.push(&[], &[]);
         let ink = Ink::for_visuals(&Visuals::dark());
         let image = picture(&index, 4, 4000, 4, [4, 1], 1.0, &ink);
-        // The cache's colour is more than half of the pixel's, in that step alone.
-        let red = |x: usize| i32::from(image.pixels[x].r()) - i32::from(ink.state.r());
-        let most = i32::from(ink.cache.r()) - i32::from(ink.state.r());
-        assert!(red(1) * 2 > most && red(2) < 60 && red(3) < 60, "{:?}", image.pixels);
+        // The newest token is in the window, so that is what the others' colour comes over: striped in the first two columns.
+        let base = |x: usize| if x < 2 { blend(ink.window, ink.paper, 0.35) } else { ink.window };
+        assert_eq!([0, 2, 3].map(|x| image.pixels[x]), [0, 2, 3].map(base), "no cached token in these steps");
+        let apart: i32 = (0..3).map(|c| (i32::from(image.pixels[1][c]) - i32::from(base(1)[c])).abs()).sum();
+        assert!(apart > 60, "{apart}: {:?} over {:?}", image.pixels[1], base(1));
+    }
+
+    #[test]
+    fn a_few_cached_tokens_do_not_look_like_all_of_them() {
+        for (kept, expected) in [(0, 0.25), (1, 0.325), (5, 0.625), (10, 1.0)] {
+            approx::assert_relative_eq!(strength(kept, 10), expected);
+        }
     }
 
     #[test]
