@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use eframe::egui::{self, Color32, Frame, Id, Margin, Popup, Rect, Stroke, Ui, Visuals, WidgetText, vec2};
 use egui_tiles::{Behavior, SimplificationOptions, TabState, Tabs, TileId, Tiles, Tree, UiResponse};
-use serde::{Deserialize, Serialize};
 
+use crate::app::arrangement::Node;
 use crate::app::command::Command;
 use crate::app::icon::{self, Icon};
 use crate::app::theme;
@@ -20,8 +20,8 @@ pub const RECALL: &str = "recall";
 const DESIGN: &[&[&[&str]]] = &[&[&["growth"], &["assignments"]], &[&["counts"], &["sre"]], &[&["residency"], &["shares"]]];
 
 /// A panel in the tree, by its name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pane(String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pane(pub(super) String);
 
 /// The panels and where they are.
 pub struct PanelLayout {
@@ -49,8 +49,10 @@ impl PanelLayout {
     /// The arrangement that a session saved, or the designed one where there is none or it cannot be understood.
     #[must_use]
     pub fn new(saved: Option<&str>) -> Self {
-        let read = |text: &str| match ron::from_str::<Tree<Pane>>(text) {
-            Ok(tree) => Some(complete(tree)),
+        let read = |text: &str| match ron::from_str::<Node>(text) {
+            // Panels that the file does not know are added below the others, so there must be a column or a row for them.
+            Ok(node @ (Node::Row(_) | Node::Column(_))) => Some(complete(node.tree())),
+            Ok(node) => Some(complete(Node::Column(vec![(1.0, node)]).tree())),
             Err(error) => {
                 log::warn!("the session's layout cannot be understood ({error}); the panels are arranged as designed");
                 None
@@ -63,10 +65,11 @@ impl PanelLayout {
     /// The arrangement for the session file; `None` where it is the designed one.
     #[must_use]
     pub fn save(&self) -> Option<String> {
-        if self.tree == designed() {
+        let node = Node::of(&self.tree)?;
+        if Some(&node) == Node::of(&designed()).as_ref() {
             return None;
         }
-        ron::to_string(&self.tree).map_err(|error| log::error!("the layout cannot be written: {error}")).ok()
+        ron::to_string(&node).map_err(|error| log::error!("the layout cannot be written: {error}")).ok()
     }
 
     /// Puts the panels back as designed.
@@ -327,10 +330,8 @@ mod tests {
 
     #[test]
     fn panels_that_a_saved_arrangement_does_not_know_are_added_hidden() {
-        let mut tiles = Tiles::default();
-        let stranger = tiles.insert_pane(Pane("of another version".to_owned()));
-        let root = tiles.insert_vertical_tile(vec![stranger]);
-        let text = ron::to_string(&Tree::new(Id::unique("panels"), root, tiles)).unwrap();
+        let stranger = Node::Panel { name: "of another version".to_owned(), shown: true };
+        let text = ron::to_string(&Node::Column(vec![(1.0, stranger)])).unwrap();
         let mut layout = PanelLayout::new(Some(&text));
         for e in entries() {
             assert!(!layout.shows(e.name));

@@ -8,6 +8,7 @@
 mod actions;
 #[allow(clippy::module_inception, reason = "the window is what this module is about")]
 pub mod app;
+pub mod arrangement;
 pub mod command;
 pub mod commands;
 pub mod dialogs;

@@ -1,0 +1,109 @@
+//! An arrangement of panels as a session file has it: rows and columns with shares, tabs, panels by name. The same
+//! arrangement gives the same text, and it says nothing of how the window's tiles are numbered.
+
+use eframe::egui::Id;
+use egui_tiles::{Container, Linear, LinearDir, Tabs, Tile, TileId, Tiles, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::app::layout::Pane;
+
+/// A part of an arrangement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum Node {
+    /// A panel, by its name; hidden ones keep their place.
+    Panel { name: String, shown: bool },
+    /// Panels behind each other; `active` is the place of the one in front.
+    Tabs { active: usize, of: Vec<Node> },
+    /// Beside each other, each with its share of the width.
+    Row(Vec<(f32, Node)>),
+    /// Above each other, each with its share of the height.
+    Column(Vec<(f32, Node)>),
+}
+
+impl Node {
+    /// The arrangement of a tree; `None` for an empty one.
+    #[must_use]
+    pub fn of(tree: &Tree<Pane>) -> Option<Self> {
+        Self::below(&tree.tiles, tree.root()?)
+    }
+
+    fn below(tiles: &Tiles<Pane>, id: TileId) -> Option<Self> {
+        match tiles.get(id)? {
+            Tile::Pane(Pane(name)) => Some(Self::Panel { name: name.clone(), shown: tiles.is_visible(id) }),
+            Tile::Container(Container::Tabs(tabs)) => {
+                let active = tabs.children.iter().position(|c| Some(*c) == tabs.active).unwrap_or(0);
+                Some(Self::Tabs { active, of: tabs.children.iter().filter_map(|c| Self::below(tiles, *c)).collect() })
+            }
+            Tile::Container(Container::Linear(linear)) => {
+                let part = |c: &TileId| Some((linear.shares[*c], Self::below(tiles, *c)?));
+                let parts = linear.children.iter().filter_map(part).collect();
+                Some(if linear.dir == LinearDir::Horizontal { Self::Row(parts) } else { Self::Column(parts) })
+            }
+            // Tiles dropped into a grid: their order is kept, as a row.
+            Tile::Container(Container::Grid(grid)) => {
+                Some(Self::Row(grid.children().filter_map(|c| Some((1.0, Self::below(tiles, *c)?))).collect()))
+            }
+        }
+    }
+
+    /// The tree of an arrangement.
+    #[must_use]
+    pub fn tree(&self) -> Tree<Pane> {
+        let mut tiles = Tiles::default();
+        let root = self.insert(&mut tiles);
+        Tree::new(Id::unique("panels"), root, tiles)
+    }
+
+    fn insert(&self, tiles: &mut Tiles<Pane>) -> TileId {
+        match self {
+            Self::Panel { name, shown } => {
+                let id = tiles.insert_pane(Pane(name.clone()));
+                tiles.set_visible(id, *shown);
+                id
+            }
+            Self::Tabs { active, of } => {
+                let mut tabs = Tabs::new(of.iter().map(|n| n.insert(tiles)).collect());
+                if let Some(child) = tabs.children.get(*active).copied() {
+                    tabs.set_active(child);
+                }
+                tiles.insert_container(tabs)
+            }
+            Self::Row(parts) => linear(tiles, LinearDir::Horizontal, parts),
+            Self::Column(parts) => linear(tiles, LinearDir::Vertical, parts),
+        }
+    }
+}
+
+fn linear(tiles: &mut Tiles<Pane>, dir: LinearDir, parts: &[(f32, Node)]) -> TileId {
+    let children: Vec<TileId> = parts.iter().map(|(_, node)| node.insert(tiles)).collect();
+    let mut linear = Linear::new(dir, children.clone());
+    for (child, (share, _)) in children.into_iter().zip(parts) {
+        // A share that a hand has written wrongly must not make a panel vanish.
+        linear.shares.set_share(child, if share.is_finite() && *share > 0.0 { *share } else { 1.0 });
+    }
+    tiles.insert_container(linear)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrangement_survives_the_tree_and_the_text() {
+        let panel = |name: &str, shown| Node::Panel { name: name.to_owned(), shown };
+        let cell = Node::Tabs { active: 1, of: vec![panel("a", true), panel("b", true), panel("c", false)] };
+        let node = Node::Column(vec![(2.0, Node::Row(vec![(0.5, cell), (1.5, panel("d", true))])), (1.0, panel("e", true))]);
+        assert_eq!(Node::of(&node.tree()), Some(node.clone()));
+        let text = ron::to_string(&node).unwrap();
+        assert_eq!(ron::from_str::<Node>(&text).unwrap(), node);
+    }
+
+    #[test]
+    fn shares_that_cannot_be_are_one() {
+        let node = |share| Node::Row(vec![(share, Node::Panel { name: "a".to_owned(), shown: true })]);
+        for share in [0.0, -1.0, f32::NAN, f32::INFINITY] {
+            assert_eq!(Node::of(&node(share).tree()), Some(node(1.0)));
+        }
+    }
+}
