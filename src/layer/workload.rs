@@ -106,6 +106,9 @@ pub fn run_to_end(layer: &mut dyn Layer, setup: &Setup, chunks: usize) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::GpuStream;
+    use crate::gpu::testing::gpu_or_skip;
+    use crate::layer::{KINDS, Precision};
 
     #[test]
     fn sizes_and_reads_are_as_asked_for() {
@@ -116,5 +119,26 @@ mod tests {
         assert!(stream.is_unit(1e-6));
         assert_eq!(Workload::causal(4).stream().unwrap().after(), [1, 2, 3, 4]);
         assert_eq!(stream, workload.stream().unwrap());
+    }
+
+    /// `usize::MAX` chunks are "all that are left", also for a layer that is on its way.
+    #[test]
+    fn too_many_chunks_run_to_the_end() {
+        let workload = Workload { dk: 4, dv: 4, ..Workload::causal(200) };
+        let gpu = gpu_or_skip();
+        for kind in KINDS {
+            let setup = workload.setup(*kind, &Params::default()).unwrap();
+            let total = setup.stream.chunks(setup.chunk);
+            let mut layers = vec![kind.cpu(&setup, Precision::Single).unwrap()];
+            if let Some(gpu) = &gpu {
+                layers.push(kind.gpu(&setup, &GpuStream::new(gpu, &setup.stream).unwrap()).unwrap());
+            }
+            for mut layer in layers {
+                for chunks in [1, usize::MAX, usize::MAX] {
+                    layer.advance(chunks, Record::StateOnly, &mut TraceBlock::default()).unwrap();
+                }
+                assert_eq!(layer.position(), total, "{}", kind.name());
+            }
+        }
     }
 }

@@ -84,7 +84,7 @@ impl<R: Real> Layer for Lola<R> {
 
     fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
         let shared = &self.shared;
-        let steps = self.position..(self.position + chunks).min(shared.config.steps());
+        let steps = self.position..self.position.saturating_add(chunks).min(shared.config.steps());
         let written: Vec<_> = self.heads.par_iter_mut().enumerate().map(|(h, head)| head.run(shared, h, steps.clone(), record)).collect();
         self.position = steps.end;
         if record == Record::StateOnly || steps.is_empty() {

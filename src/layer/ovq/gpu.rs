@@ -262,7 +262,7 @@ impl Layer for OvqGpu {
     }
 
     fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
-        let steps = self.position..(self.position + chunks).min(self.config.sizes.len() - 1);
+        let steps = self.position..self.position.saturating_add(chunks).min(self.config.sizes.len() - 1);
         if steps.is_empty() {
             return Ok(());
         }

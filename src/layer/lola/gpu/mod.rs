@@ -281,7 +281,7 @@ impl Layer for Lola {
     }
 
     fn advance(&mut self, chunks: usize, record: Record, out: &mut TraceBlock) -> Result<(), LayerError> {
-        let end = (self.position + chunks).min(self.config.steps());
+        let end = self.position.saturating_add(chunks).min(self.config.steps());
         while self.position < end {
             self.run(self.block(self.position, end), record, out)?;
         }
