@@ -17,12 +17,19 @@ const ROWS: usize = 64;
 const WORKGROUPS: usize = 512;
 /// The most splits of one dictionary.
 const SPLITS: usize = 64;
+/// Tiles that one workgroup goes over where there may be more workgroups: few enough for the loops of software adapters
+/// (at most 1200 iterations a tile, see [`Gpu::loop_limit`]).
+const TILES: usize = 32;
 /// The most threads of `settle` that work on four numbers of one read.
 const SETTLE_PARTS: usize = 16;
 /// Bytes for the reads' partial sums, and for the outputs of one submission.
 const ROOM: usize = 32 << 20;
 /// Chunks of one submission: enough for its cost not to show, few enough for results to come while later ones run.
 const CHUNKS: usize = 32;
+
+/// Multiply-adds that the writes of one submission, and its reads, are each kept below where a single chunk or dispatch
+/// allows it: drivers give up on submissions of some seconds, and a small GPU does this in one.
+const WORK: usize = 1 << 37;
 
 /// What `look` and `settle` are told of a chunk; the WGSL twin is `shaders/ovq/step.wgsl`.
 #[repr(C)]
@@ -106,6 +113,9 @@ impl Share {
         let most_reads = most_reads.unwrap_or(0).max(1).next_multiple_of(BLOCK);
         let fitting = |per_read: usize| (ROOM / per_read / BLOCK * BLOCK).max(BLOCK);
         let pass = fitting(query_heads * read_splits * dv4 * 16).min(most_reads);
+        let of_chunk = config.chunk * heads * capacity * stream.key_dim();
+        let of_read = query_heads * (capacity + config.chunk) * (stream.key_dim() + stream.value_dim());
+        let window = fitting(query_heads * stream.value_dim() * 4).min(WORK / of_read / BLOCK * BLOCK);
         Ok(Self {
             heads,
             query_heads,
@@ -118,8 +128,8 @@ impl Share {
             token_splits,
             read_splits,
             pass,
-            window: fitting(query_heads * stream.value_dim() * 4).min(CHUNKS * most_reads).max(pass),
-            chunks: CHUNKS,
+            window: window.min(CHUNKS * most_reads).max(pass),
+            chunks: (WORK / of_chunk).clamp(1, CHUNKS),
         })
     }
 
@@ -165,7 +175,7 @@ impl Share {
 
 /// Splits of at most `most` of equally many of the `tiles` (the last one may have fewer), and the tiles of each.
 fn split(tiles: usize, blocks: usize, most: usize) -> (usize, usize) {
-    let wanted = WORKGROUPS.div_ceil(blocks.max(1)).min(most).min(tiles).max(1);
+    let wanted = WORKGROUPS.div_ceil(blocks.max(1)).max(tiles.div_ceil(TILES)).min(most).min(tiles).max(1);
     let each = tiles.div_ceil(wanted).max(1);
     (tiles.div_ceil(each).max(1), each)
 }
@@ -189,7 +199,15 @@ fn settle_bytes(threads: usize, chunk: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use ndarray::Array3;
+
     use super::*;
+    use crate::layer::ovq::OvqKind;
+    use crate::layer::{LayerKind, Setup};
+    use crate::param::{Params, Resolved};
+    use crate::stream::{Labels, StreamParts, Targets};
 
     #[test]
     fn splits_cover_every_tile_once() {
@@ -201,6 +219,50 @@ mod tests {
         }
         // 32 tiles and 4 blocks: one tile a workgroup.
         assert_eq!(split(32, 4, 64), (32, 1));
+    }
+
+    /// However many heads and blocks there are: a thread's loops stay below what software adapters run to their end.
+    #[test]
+    fn no_workgroup_has_more_tiles_than_its_loops_may_take() {
+        // The largest dictionary and chunk: 256 + 16 tiles.
+        for tiles in 0..=272 {
+            for blocks in [1, 10, 512, 5000, 100_000] {
+                let (_, each) = split(tiles, blocks, tiles.clamp(1, SPLITS));
+                assert!(each <= TILES && each * 1200 < 1 << 16, "{tiles} {blocks}: {each}");
+            }
+        }
+    }
+
+    /// A small GPU must be done with a submission before its driver takes it for one that hangs.
+    #[test]
+    fn submissions_of_large_dictionaries_are_short() {
+        let Some(gpu) = crate::gpu::testing::gpu_or_skip() else { return };
+        let (heads, dk, dv) = (8, 256, 8);
+        // The last `reads` writes are each followed by a read.
+        let share = |writes: usize, reads: usize, n_max: i64, chunk: usize| {
+            let stream = Stream::new(StreamParts {
+                keys: Array3::zeros((heads, writes, dk)),
+                values: Array3::zeros((heads, writes, dv)),
+                queries: Array3::zeros((heads, reads, dk)),
+                after: (writes - reads + 1..=writes).map(|after| after as u32).collect(),
+                beta: 1.0,
+                targets: Targets::None,
+                labels: Labels::default(),
+            })
+            .unwrap();
+            let params = Params::default().with("n_max", n_max).with("chunk", chunk as i64).with("growth", "saturating");
+            let params = Resolved::new("ovq", OvqKind.params(), &params).unwrap();
+            let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::default(), chunk };
+            Share::new(&gpu, &setup.stream, &Config::new(&setup)).unwrap()
+        };
+        let large = share(4096, 1024, 4096, 1024);
+        // A chunk's writes: 1024 x 8 heads x 4096 rows x 256 = 2^33 multiply-adds, so 16 chunks are 2^37.
+        assert_eq!(large.chunks, 16);
+        // A read: 8 heads x (4096 + 1024) x (256 + 8) = 2^37 / 12710.01; blocks of 32 make it 12704, where 32768 have room.
+        assert_eq!(large.window, 12_704);
+        // Small ones are as long as their outputs allow.
+        let small = share(512, 512, 256, 64);
+        assert_eq!((small.chunks, small.window), (CHUNKS, CHUNKS * 64));
     }
 
     /// Sizes that stand in the kernels.
