@@ -106,3 +106,18 @@ fn limits_are_named() {
     assert_eq!(error.to_string(), "lola.cache is 20000, but must be from 0 to 16384");
     LolaKind.check(&setup()).unwrap();
 }
+
+#[test]
+fn a_run_of_the_state_alone_is_done_when_it_returns() {
+    if gpu_or_skip().is_none() {
+        return;
+    }
+    // A device of its own, where nothing else is on its way.
+    let (gpu, _) = crate::gpu::Gpu::open(crate::session::BackendChoice::Gpu).unwrap();
+    let workload = crate::layer::workload::Workload { reads: 1, ..crate::layer::workload::Workload::causal(2048) };
+    let setup = workload.setup(&LolaKind, &Params::default().with("chunk", 1).with("window", 0)).unwrap();
+    let mut layer = LolaKind.gpu(&setup, &GpuStream::new(&gpu, &setup.stream).unwrap()).unwrap();
+    layer.advance(600, Record::StateOnly, &mut TraceBlock::default()).unwrap();
+    let status = gpu.device.poll(wgpu::PollType::Poll).unwrap();
+    assert!(status.is_queue_empty(), "{status:?}");
+}

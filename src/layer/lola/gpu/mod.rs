@@ -186,7 +186,8 @@ impl Lola {
         self.position = steps.end;
         if record == Record::StateOnly {
             self.mirror = None;
-            batch.submit()?;
+            // Waited for, as with a record: a long replay must not pile up submissions, and its trouble is this call's.
+            batch.submit()?.wait()?;
             return Ok(());
         }
         let outputs = self.shape.query_heads * reads.len() * self.shape.dv;
