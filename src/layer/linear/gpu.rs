@@ -134,13 +134,14 @@ impl LinearGpu {
         for chunk in (start..end).map(|c| s.chunk_range(self.chunk, c)) {
             for at in chunk.clone().step_by(self.block) {
                 let writes = at..(at + self.block).min(chunk.end);
-                let reads = s.reads_within(writes.clone());
-                let mut first = reads.start;
-                while record == Record::All && reads.end - first > self.read_rows {
-                    parts.push(Part { writes: writes.clone(), reads: first..first + self.read_rows, enters: false });
-                    first += self.read_rows;
+                let mut reads = match record {
+                    Record::All => s.reads_within(writes.clone()),
+                    Record::StateOnly => 0..0,
+                };
+                while reads.len() > self.read_rows {
+                    parts.push(Part { writes: writes.clone(), reads: reads.start..reads.start + self.read_rows, enters: false });
+                    reads.start += self.read_rows;
                 }
-                let reads = if record == Record::All { first..reads.end } else { first..first };
                 parts.push(Part { writes, reads, enters: true });
             }
         }
@@ -254,10 +255,14 @@ impl Layer for LinearGpu {
 
 #[cfg(test)]
 mod tests {
+    use ndarray::{Array3, ArrayD};
+
     use super::*;
-    use crate::layer::LayerKind;
     use crate::layer::full::tests::setup;
     use crate::layer::linear::LinearKind;
+    use crate::layer::{Arrays, LayerKind};
+    use crate::param::{Params, Resolved};
+    use crate::stream::{Labels, Stream, StreamParts, Targets};
 
     #[test]
     fn small_buffers_cut_a_run_into_batches_with_the_same_bits() {
@@ -277,5 +282,20 @@ mod tests {
         for (write_rows, read_rows) in [(100, 140), (250, 140), (450, 10), (450, 40), (200, 70)] {
             assert_eq!(run(write_rows, read_rows), whole, "{write_rows} {read_rows}");
         }
+    }
+
+    #[test]
+    fn a_run_of_the_state_alone_has_no_reads() {
+        let Some(gpu) = crate::gpu::testing::gpu_or_skip() else { return };
+        let setup = setup(LinearKind.params(), 450, 140);
+        let mut layer = LinearGpu::new(&setup, &GpuStream::new(&gpu, &setup.stream).unwrap()).unwrap();
+        // One part a chunk, and no read from the first part's first to the last part's last: nothing is made or read back.
+        let parts = layer.parts(0, 5, Record::StateOnly);
+        assert_eq!((parts.len(), parts[0].reads.start..parts[4].reads.end), (5, 0..0));
+        assert_eq!(layer.run(&parts).unwrap(), Vec::<f32>::new());
+        layer.position = 5;
+        let mut whole = LinearGpu::new(&setup, &GpuStream::new(&gpu, &setup.stream).unwrap()).unwrap();
+        whole.advance(5, Record::All, &mut TraceBlock::default()).unwrap();
+        assert_eq!(layer.snapshot().unwrap(), whole.snapshot().unwrap());
     }
 }
