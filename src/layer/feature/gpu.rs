@@ -1,6 +1,7 @@
 //! Feature maps on the GPU (`shaders/feature/map.wgsl`): rows of keys or queries become rows of features.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{FeatureMap, Map, SHARPNESS, projection, weights};
 use crate::gpu::{Batch, Bound, Constant, Gpu, Kernel, KernelSpec, NUMBERS};
@@ -54,9 +55,12 @@ impl GpuFeatures {
     ///
     /// # Errors
     /// If an array does not fit, or the device allows no buffer or kernel of this size.
-    pub fn new(layer: &'static str, setup: &Setup, gpu: &Gpu) -> Result<Self, LayerError> {
+    pub fn new(layer: &'static str, setup: &Setup, gpu: &Arc<Gpu>) -> Result<Self, LayerError> {
         let host = FeatureMap::<f32>::new(layer, setup)?;
         let (map, dim) = (host.map(), host.dim());
+        // The most that a thread goes over: its features, each a product with a key, and twice every thread's ends.
+        let loops = dim.div_ceil(GROUP) * (3 + setup.stream.key_dim()) + setup.stream.key_dim() + 3 * GROUP;
+        gpu.check_loops(&format!("a feature map of {dim} features"), loops)?;
         let mut half = 1;
         let mut learned = false;
         let none = || gpu.zeroed("no weights", 1).map(|buffer| (buffer, 0));

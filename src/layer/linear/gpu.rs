@@ -79,7 +79,7 @@ impl LinearGpu {
     /// # Errors
     /// If the adapter's limits do not allow it, or the device is lost.
     pub(super) fn new(setup: &Setup, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
-        let (gpu, s) = (&*stream.gpu, &*setup.stream);
+        let (gpu, s) = (&stream.gpu, &*setup.stream);
         let map = GpuFeatures::new(NAME, setup, gpu)?;
         let (d, dv, hkv, hq) = (map.dim(), s.value_dim(), s.kv_heads(), s.query_heads());
         let write_rows = (FEATURE_NUMBERS / (hkv * d)).clamp(1, s.writes().min(ROWS));
@@ -297,5 +297,39 @@ mod tests {
         let mut whole = LinearGpu::new(&setup, &GpuStream::new(&gpu, &setup.stream).unwrap()).unwrap();
         whole.advance(5, Record::All, &mut TraceBlock::default()).unwrap();
         assert_eq!(layer.snapshot().unwrap(), whole.snapshot().unwrap());
+    }
+
+    /// Software adapters end long loops early, without a word: such a map is refused there, and whole elsewhere.
+    #[test]
+    fn a_map_of_very_many_features_is_whole_or_refused() {
+        let Some(gpu) = crate::gpu::testing::gpu_or_skip() else { return };
+        // 17000 directions of 256 numbers: 266 products of 256 for a thread.
+        let (m, dk) = (17_000_usize, 256);
+        let stream = Stream::new(StreamParts {
+            keys: Array3::zeros((1, 1, dk)),
+            values: Array3::ones((1, 1, 1)),
+            queries: Array3::zeros((1, 0, dk)),
+            after: Vec::new(),
+            beta: 1.0,
+            targets: Targets::None,
+            labels: Labels::default(),
+        })
+        .unwrap();
+        let params = Resolved::new("linear", LinearKind.params(), &Params::default().with("fmap", "favor")).unwrap();
+        let arrays = Arrays::from([("projection".to_owned(), ArrayD::ones(vec![m, dk]))]);
+        let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(arrays), chunk: 1 };
+        match LinearGpu::new(&setup, &GpuStream::new(&gpu, &setup.stream).unwrap()) {
+            Err(error) => {
+                assert!(gpu.loop_limit().unwrap() < 70_000, "{error}");
+                assert!(error.to_string().starts_with("a feature map of 17000 features needs "), "{error}");
+            }
+            Ok(mut layer) => {
+                layer.advance(1, Record::StateOnly, &mut TraceBlock::default()).unwrap();
+                // phi(0) is exp(0) / sqrt(m) everywhere.
+                let snapshot = layer.snapshot().unwrap();
+                let sums = snapshot.array("normaliser").unwrap().values.as_f32().unwrap();
+                assert!(sums.iter().all(|x| (x * (m as f32).sqrt() - 1.0).abs() < 1e-5));
+            }
+        }
     }
 }

@@ -107,6 +107,39 @@ fn limits_are_named() {
     LolaKind.check(&setup()).unwrap();
 }
 
+/// Software adapters end long loops early, without a word: such a read is refused there, and whole elsewhere.
+#[test]
+fn a_read_of_very_many_pairs_is_whole_or_refused() {
+    let Some(gpu) = gpu_or_skip() else { return };
+    // 266 tiles of 64 pairs, 256 numbers in a key. The query is 0, so the answer is the mean of all values.
+    let (writes, dk) = (17_000, 256);
+    let stream = Stream::new(StreamParts {
+        keys: Array3::ones((1, writes, dk)),
+        values: Array3::from_shape_fn((1, writes, 1), |(_, i, _)| if i < 16_900 { 0.0 } else { 17.0 }),
+        queries: Array3::zeros((1, 1, dk)),
+        after: vec![writes as u32],
+        beta: 1.0,
+        targets: Targets::None,
+        labels: Labels::default(),
+    })
+    .unwrap();
+    let params = Params::default().with("window", writes as i64).with("chunk", 1024);
+    let params = Resolved::new(NAME, PARAMS, &params).unwrap();
+    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(Arrays::new()), chunk: 1024 };
+    match LolaKind.gpu(&setup, &GpuStream::new(&gpu, &setup.stream).unwrap()) {
+        Err(error) => {
+            assert!(gpu.loop_limit().unwrap() < 71_000, "{error}");
+            assert!(error.to_string().starts_with("LoLA's read of 17000 pairs and 256 features needs "), "{error}");
+        }
+        Ok(mut layer) => {
+            let mut block = TraceBlock::default();
+            layer.advance(usize::MAX, Record::All, &mut block).unwrap();
+            let outputs = block.pieces[0].values.as_f32().unwrap();
+            assert!((outputs[0] - 0.1).abs() < 1e-4, "{outputs:?}");
+        }
+    }
+}
+
 #[test]
 fn a_run_of_the_state_alone_is_done_when_it_returns() {
     if gpu_or_skip().is_none() {

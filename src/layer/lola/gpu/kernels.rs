@@ -109,6 +109,8 @@ pub(super) struct Shape {
     pub candidates: usize,
     /// Room for folded pairs, a head.
     pub folded: usize,
+    /// The most pairs, raw and cached, that one read sees.
+    pub pairs: usize,
 }
 
 /// The feature map's numbers: W [heads, dk, E] or FAVOR+'s directions transposed [1, dk, m]; one number where it has none.
@@ -158,6 +160,7 @@ impl Shape {
             query_heads: stream.query_heads(),
             candidates: steps().map(|s| s.candidates).max().unwrap_or(0),
             folded: steps().map(|s| s.folded).max().unwrap_or(0),
+            pairs: steps().map(|s| s.raw.len() + s.cached).max().unwrap_or(0),
         })
     }
 
@@ -251,6 +254,7 @@ pub(super) fn build(
     let gpu = &stream.gpu;
     let weights = Weights::upload(gpu, setup, shape)?;
     check_workgroup(gpu, shape, &weights)?;
+    check_loops(gpu, shape, &weights)?;
     let buffers = Buffers {
         state: gpu.zeroed("LoLA's linear state", shape.heads * shape.state_numbers())?,
         cached: gpu.zeroed("LoLA's cache", shape.heads * config.cache)?,
@@ -304,6 +308,25 @@ fn check_workgroup(gpu: &Gpu, shape: &Shape, weights: &Weights) -> Result<(), Gp
         unit: "bytes of workgroup storage",
         adapter: gpu.adapter().title(),
     })
+}
+
+/// A read walks over all its pairs, and over all features: on software adapters that may be too far.
+fn check_loops(gpu: &Arc<Gpu>, shape: &Shape, weights: &Weights) -> Result<(), GpuError> {
+    let (pairs, linear) = loops(shape, if weights.weighted { weights.columns } else { 0 });
+    gpu.check_loops(&format!("LoLA's read of {} pairs and {} features", shape.pairs, shape.features), pairs + linear)
+}
+
+/// At most so many iterations does a thread of `read` run over the pairs, and over the features of which `products` are
+/// products with a matrix; `score` runs the latter.
+fn loops(shape: &Shape, products: usize) -> (usize, usize) {
+    let columns = shape.dv.next_power_of_two().min(GROUP);
+    let reduce = GROUP.ilog2() as usize;
+    // The values of one tile of pairs, or rows of H, and the tile itself.
+    let tile = 1 + shape.dv.div_ceil(columns) * (1 + columns);
+    let pairs = shape.pairs.div_ceil(GROUP) * (tile + shape.dk + reduce);
+    let features = shape.features.div_ceil(GROUP) * tile + products.div_ceil(GROUP) * (2 + shape.dk);
+    // Loading the vectors, and what happens once: four sums, parts of columns, four rows of answers.
+    (pairs, features + shape.dk.div_ceil(GROUP) + 4 * reduce + shape.dv.div_ceil(columns) * (GROUP / columns + 8))
 }
 
 const REDUCE: &str = include_str!("../../../../shaders/lola/reduce.wgsl");
