@@ -1,3 +1,5 @@
+//! Tests of the measures, on numbers that can be checked by hand.
+
 #![allow(clippy::float_cmp, reason = "the numbers are exact in binary")]
 
 use ndarray::{Array3, array};

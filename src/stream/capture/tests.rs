@@ -1,3 +1,5 @@
+//! Tests of what is understood of a capture, and of what is said of a broken one.
+
 #![allow(clippy::float_cmp, reason = "the numbers are exact in binary")]
 
 use std::collections::HashMap;
