@@ -1,5 +1,7 @@
 //! Holds the promise that the command line builds without the window's crates.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::process::Command;
 
 /// What `--no-default-features` must not bring in, directly or through anything.

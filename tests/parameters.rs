@@ -1,5 +1,7 @@
 //! Holds the lists of parameters to what the layers do with them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use mnemoscope::layer::workload::Workload;
 use mnemoscope::layer::{KINDS, LayerKind, Precision, Record};
 use mnemoscope::param::{ParamKind, ParamSpec, ParamValue, Params, Resolved};

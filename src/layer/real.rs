@@ -60,6 +60,7 @@ impl Real for f64 {
 
 /// A head's rows in precision `R`.
 #[must_use]
+#[allow(clippy::needless_pass_by_value, reason = "a view is a pointer and a shape")]
 pub fn cast<R: Real>(rows: ArrayView2<'_, f32>) -> Array2<R> {
     rows.mapv(R::from_f32)
 }
