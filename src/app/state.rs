@@ -11,7 +11,7 @@ use crate::trace::LaneTrace;
 /// How long the old pictures may stay after the new run's first numbers, while it catches up with the playhead.
 const CATCH_UP: Duration = Duration::from_millis(200);
 
-/// One run: a plan and what is known of it. Filled by [`Run::apply`] alone.
+/// One run: a plan and what is known of it. Filled by `Run::apply` alone.
 #[derive(Debug)]
 pub struct Run {
     /// Its number at the engine.

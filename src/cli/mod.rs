@@ -3,7 +3,7 @@
 //! Standard output is data, standard error is talk: progress, the backend and why, notes, errors. An error is said once,
 //! here, and its kind decides the exit code ([`CliError::code`]).
 //!
-//! A subcommand is a file with `Args` (what clap reads) and `Args::execute`, and one line in [`Command`].
+//! A subcommand is a file with `Args` (what clap reads) and `Args::execute`, and one line in `Command`.
 
 mod bench;
 mod devices;

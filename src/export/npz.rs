@@ -1,6 +1,6 @@
 //! `trace.npz`: every channel and derived array of every lane, for `numpy.load`.
 //!
-//! - `after` [R]: how many writes each read saw.
+//! - `after` `[R]`: how many writes each read saw.
 //! - `<lane>.<name>`: a channel [heads, entries] or [heads, entries, width]. Heads are key/value heads or query heads, entries
 //!   writes, reads or steps of the lane, as the channel says.
 //! - a channel of lists: `<lane>.<name>`, all lists of the first head one after the other, then those of the second, and so on; and

@@ -18,7 +18,7 @@ pub struct GpuStream {
     pub values: wgpu::Buffer,
     /// f32 [Hq, R, dk]; one number where there are no reads.
     pub queries: wgpu::Buffer,
-    /// u32 [R]; one number where there are no reads.
+    /// u32 `[R]`; one number where there are no reads.
     pub after: wgpu::Buffer,
 }
 

@@ -33,13 +33,13 @@ pub struct Counts {
 /// The counts at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
-    /// Writes of each row in use [n].
+    /// Writes of each row in use `[n]`.
     pub counts: Vec<u32>,
-    /// The write that founded each row, where it is known [n].
+    /// The write that founded each row, where it is known `[n]`.
     pub founders: Vec<Option<u32>>,
-    /// The row at each place from left to right [n].
+    /// The row at each place from left to right `[n]`.
     pub order: Vec<u32>,
-    /// The place of each row [n], the inverse of `order`.
+    /// The place of each row `[n]`, the inverse of `order`.
     pub place: Vec<u32>,
 }
 

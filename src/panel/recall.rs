@@ -179,7 +179,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// The windows of reads for the lines: as many reads each as makes [`WINDOWS`] of all, at least one.
+/// The windows of reads for the lines: as many reads each as makes `WINDOWS` of all, at least one.
 #[must_use]
 pub fn window_of(reads: usize) -> usize {
     reads.div_ceil(WINDOWS).max(1)

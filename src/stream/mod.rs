@@ -38,7 +38,7 @@ pub enum Targets {
     Codes {
         /// The possible values [V, dv].
         codebook: Array2<f32>,
-        /// The right code of each read [R], smaller than V.
+        /// The right code of each read `[R]`, smaller than V.
         target: Vec<u32>,
     },
     /// Regression: the vector wanted [R, dv]; error is the mean square over the targets' mean square.
@@ -52,9 +52,9 @@ pub enum Targets {
 pub struct Roles {
     /// The names, in the order in which legends show them. Never empty in a stream.
     pub names: Vec<String>,
-    /// The role of each write [T].
+    /// The role of each write `[T]`.
     pub of_write: Vec<u8>,
-    /// The role of each read [R].
+    /// The role of each read `[R]`.
     pub of_read: Vec<u8>,
     /// The role whose writes are to be marked in every panel (the needle), if there is one.
     pub marked: Option<u8>,
@@ -67,15 +67,15 @@ pub struct Labels {
     pub title: String,
     /// A sentence or two on what it is and where it comes from.
     pub about: String,
-    /// The text of each write [T], where the source has it.
+    /// The text of each write `[T]`, where the source has it.
     pub tokens: Option<Vec<String>>,
-    /// The text of each read [R], where it differs from the write before it.
+    /// The text of each read `[R]`, where it differs from the write before it.
     pub read_tokens: Option<Vec<String>>,
     /// Roles of writes and reads.
     pub roles: Roles,
     /// What has been done to the numbers since they were read, for the screen (`keys and queries normalised ..`).
     pub notes: Vec<String>,
-    /// The write that holds the answer of each read [R], where it is one write.
+    /// The write that holds the answer of each read `[R]`, where it is one write.
     pub answer_at: Option<Vec<u32>>,
 }
 
@@ -88,7 +88,7 @@ pub struct StreamParts {
     pub values: Array3<f32>,
     /// [Hq, R, dk].
     pub queries: Array3<f32>,
-    /// How many writes each read may see [R]: from 1 to T, never decreasing.
+    /// How many writes each read may see `[R]`: from 1 to T, never decreasing.
     pub after: Vec<u32>,
     /// The source's logit scale (`1 / sqrt(dk)` for a plain transformer head).
     pub beta: f32,
@@ -246,7 +246,7 @@ impl Stream {
         self.parts.keys.index_axis(Axis(0), head)
     }
 
-    /// How many writes each read may see [R], never decreasing.
+    /// How many writes each read may see `[R]`, never decreasing.
     #[must_use]
     pub fn after(&self) -> &[u32] {
         &self.parts.after

@@ -1,7 +1,7 @@
 //! Online vector-quantised attention (OVQ): a dictionary of centroids that grows with the stream and follows it.
 //!
 //! Alonso, Figliolia, Millidge, arXiv 2602.03922; LAYERS.md, "OVQ". Keys and queries are unit vectors. The state is a key
-//! dictionary Dk [N, dk], a value dictionary Dv [N, dv] and counts c [N], of which the first n rows are in use. A chunk of
+//! dictionary Dk [N, dk], a value dictionary Dv [N, dv] and counts c `[N]`, of which the first n rows are in use. A chunk of
 //! writes goes through three stages:
 //!
 //! 1. **Predict.** Every read of the chunk is softmax over `[beta q.Dk_j + log c_j, j < n]` and `[beta q.k_i, i in the chunk,

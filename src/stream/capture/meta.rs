@@ -15,10 +15,10 @@ pub struct Facts {
     pub model: Option<String>,
     /// What the prompt is.
     pub prompt: Option<String>,
-    /// The text of each token [T].
+    /// The text of each token `[T]`.
     #[serde(skip)]
     pub tokens: Option<Vec<String>>,
-    /// The number of each token in the model's vocabulary [T].
+    /// The number of each token in the model's vocabulary `[T]`.
     #[serde(skip)]
     pub token_ids: Option<Vec<i64>>,
     /// The tokens that hold the fact that the prompt asks for.
