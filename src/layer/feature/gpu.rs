@@ -58,9 +58,6 @@ impl GpuFeatures {
     pub fn new(layer: &'static str, setup: &Setup, gpu: &Arc<Gpu>) -> Result<Self, LayerError> {
         let host = FeatureMap::<f32>::new(layer, setup)?;
         let (map, dim) = (host.map(), host.dim());
-        // The most that a thread goes over: its features, each a product with a key, and twice every thread's ends.
-        let loops = dim.div_ceil(GROUP) * (3 + setup.stream.key_dim()) + setup.stream.key_dim() + 3 * GROUP;
-        gpu.check_loops(&format!("a feature map of {dim} features"), loops)?;
         let mut half = 1;
         let mut learned = false;
         let none = || gpu.zeroed("no weights", 1).map(|buffer| (buffer, 0));
@@ -88,6 +85,10 @@ impl GpuFeatures {
             }
             _ => [none()?, none()?],
         };
+        // The most that a thread goes over: its features, some made by products with a key, and twice every thread's ends.
+        let product = if learned || map == Map::Favor { setup.stream.key_dim() } else { 0 };
+        let loops = dim.div_ceil(GROUP) * (3 + product) + setup.stream.key_dim() + 3 * GROUP;
+        gpu.check_loops(&format!("a feature map of {dim} features"), loops)?;
         let kernel = gpu.kernel(&KernelSpec {
             name: "feature/map",
             source: &[NUMBERS, include_str!("../../../shaders/feature/map.wgsl")],
