@@ -186,6 +186,8 @@ fn outline(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>) 
     let Some((name, writes)) = marked(&look.plan.stream) else { return };
     let runs = runs(&writes);
     let painter = chart.painter(ui);
+    // The last label drawn; one that would lie on it is left out, as its outline says the same.
+    let mut last: Option<Rect> = None;
     for (from, to) in &runs {
         let start = (from / held.chunk) as f64;
         if start >= held.chunks as f64 {
@@ -206,7 +208,12 @@ fn outline(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>) 
         } else {
             (Align2::LEFT_BOTTOM, pos2(rect.left() + 3.0, rect.top() - 2.0))
         };
-        painter.text(at, anchor, name, font, ink.mark);
+        let label = painter.layout_no_wrap(name.to_owned(), font, ink.mark);
+        let place = anchor.anchor_size(at, label.size());
+        if last.is_none_or(|l| !l.intersects(place)) {
+            painter.galley(place.min, label, ink.mark);
+            last = Some(place);
+        }
     }
 }
 
