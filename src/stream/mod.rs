@@ -22,6 +22,9 @@ pub enum StreamError {
     /// A read may see too few, too many, or fewer writes than the read before it.
     #[error("after[{read}] is {value}, but must be from {min} to {max} (reads are in the order of what they may see)")]
     After { read: usize, value: u32, min: u32, max: usize },
+    /// A logit scale that no softmax can use.
+    #[error("the logit scale is {0}, but must be a finite number")]
+    Beta(f32),
     /// A number that is not finite.
     #[error("{field} holds {value} at [head {head}, row {row}, column {column}], but every number must be finite")]
     NotFinite { field: &'static str, head: usize, row: usize, column: usize, value: f32 },
@@ -136,6 +139,9 @@ impl Stream {
             &format!("[a multiple of {hkv} heads, R, {dk}]"),
         )?;
         length("after", parts.after.len(), r)?;
+        if !parts.beta.is_finite() {
+            return Err(StreamError::Beta(parts.beta));
+        }
         let mut last = 1;
         for (read, &value) in parts.after.iter().enumerate() {
             if value < last || value as usize > t {
@@ -437,6 +443,9 @@ mod tests {
         p = parts(1, 1, 4);
         p.after = vec![1, 3, 2, 4];
         assert!(matches!(Stream::new(p.clone()), Err(StreamError::After { read: 2, value: 2, min: 3, .. })));
+        p = parts(1, 1, 4);
+        p.beta = f32::INFINITY;
+        assert_eq!(Stream::new(p).unwrap_err().to_string(), "the logit scale is inf, but must be a finite number");
         p = parts(1, 1, 4);
         p.values[[0, 2, 1]] = f32::NAN;
         assert!(matches!(Stream::new(p), Err(StreamError::NotFinite { field: "values", head: 0, row: 2, column: 1, .. })));
