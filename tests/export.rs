@@ -11,6 +11,7 @@ use mnemoscope::export::{self, ExportError, Written};
 use mnemoscope::param::Params;
 use mnemoscope::session::plan::Plan;
 use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
+use mnemoscope::stream::Targets;
 use mnemoscope::trace::{LaneTrace, Width};
 use ndarray::{Array1, Array2, Array3, IxDyn, OwnedRepr};
 use ndarray_npy::{NpzReader, ReadableElement};
@@ -75,6 +76,12 @@ fn every_channel_is_in_the_archive_as_it_was_recorded() {
         let mut npz = NpzReader::new(std::fs::File::open(dir.join("trace.npz")).unwrap()).unwrap();
         assert_eq!(array::<i64>(&mut npz, "after").1, plan.stream.after().iter().map(|&a| i64::from(a)).collect::<Vec<_>>());
         let mut seen = 1;
+        if let Targets::Codes { target, .. } = plan.stream.targets() {
+            assert_eq!(array::<i64>(&mut npz, "target").1, target.iter().map(|&c| i64::from(c)).collect::<Vec<_>>());
+            let at = plan.stream.labels().answer_at.as_ref().unwrap();
+            assert_eq!(array::<i64>(&mut npz, "answer_at").1, at.iter().map(|&i| i64::from(i)).collect::<Vec<_>>());
+            seen += 2;
+        }
         for (lane, trace) in plan.lanes.iter().zip(&traces) {
             let derived = lane.kind.derived(&lane.setup, trace, 0);
             for channel in trace.channels().iter().filter(|c| !derived.iter().any(|d| d.name == c.spec().name)) {

@@ -1,6 +1,7 @@
 //! What can go wrong on the command line, and the exit code of each kind.
 
 use std::io;
+use std::path::Path;
 
 use thiserror::Error;
 
@@ -21,9 +22,9 @@ pub enum CliError {
     /// A session or capture cannot be read.
     #[error(transparent)]
     Session(Box<SessionError>),
-    /// A session cannot run.
-    #[error(transparent)]
-    Plan(Box<PlanError>),
+    /// The session in a file cannot run.
+    #[error("{file}: {source}")]
+    Plan { file: String, source: Box<PlanError> },
     /// CPU and GPU do not agree on these lanes.
     #[error("CPU and GPU do not agree on: {0}")]
     Verify(String),
@@ -64,7 +65,6 @@ macro_rules! boxed {
 
 boxed!(
     Session(SessionError),
-    Plan(PlanError),
     Layer(LayerError),
     Device(GpuError),
     #[cfg(feature = "gui")]
@@ -72,13 +72,18 @@ boxed!(
 );
 
 impl CliError {
+    /// A session that cannot run, with the file that it was read from.
+    pub fn plan(file: &Path, error: PlanError) -> Self {
+        Self::Plan { file: file.display().to_string(), source: Box::new(error) }
+    }
+
     /// The exit code.
     #[must_use]
     pub fn code(&self) -> u8 {
         match self {
             Self::Verify(_) => 1,
             Self::Usage(_) => 2,
-            Self::Session(_) | Self::Plan(_) => 3,
+            Self::Session(_) | Self::Plan { .. } => 3,
             Self::Run(RunError::Cancelled) | Self::Export(ExportError::Cancelled) => 130,
             Self::Device(_) | Self::Run(RunError::Backend(_)) => 4,
             Self::Run(_) | Self::Layer(_) => 5,

@@ -40,7 +40,7 @@ impl Args {
         } else {
             session_text(out, &session, plan.as_ref().ok())?;
         }
-        plan.map(|_| ()).map_err(CliError::from)
+        plan.map(|_| ()).map_err(|e| CliError::plan(&self.file, e))
     }
 }
 
@@ -78,6 +78,7 @@ fn capture_text(out: &mut dyn Write, summary: &CaptureSummary) -> Result<(), Cli
     for layer in bad {
         writeln!(out, "layer {} cannot be run: {}", layer.layer, layer.problem.as_deref().unwrap_or_default())?;
     }
+    writeln!(out, "Whether every number is finite is found out when a layer is run: here only the header was read.")?;
     let ignored: Vec<&str> = summary.ignored().map(|t| t.name.as_str()).collect();
     if !ignored.is_empty() {
         writeln!(out, "\nnot part of a capture, and ignored: {}", ignored.join(", "))?;

@@ -52,15 +52,43 @@ Examples:
 A choice (an assignment, a cache member) whose margin is at most 1e-5 may fall either way in float32: a tie. What differs
 in the same chunk of the same head is then excused, and the comparison goes on from one state.";
 
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  mnemoscope inspect my_model.safetensors        its tensors, its tokens, and the layers that can be run
+  mnemoscope inspect session.ron                 its stream, its lanes and what they hold
+  mnemoscope inspect bundled --json";
+
+const DEVICES_EXAMPLES: &str = "\
+Examples:
+  mnemoscope devices
+  mnemoscope devices --json | jq '.choices'";
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  mnemoscope bench                               every layer over 4096 tokens, and OVQ's figures
+  mnemoscope bench lola ovq --tokens 16384 --repeat 5
+  mnemoscope bench --json > speed.json";
+
+#[cfg(feature = "gui")]
+const SCREENSHOT_EXAMPLES: &str = "\
+Examples:
+  mnemoscope screenshot bundled --out shot.png
+  mnemoscope screenshot session.ron --step 12 --token 705 --theme light --size 1920x1080 --scale 2 --out shot.png";
+
 const CODES: &str = "\
 Exit codes: 0 done; 1 a check failed; 2 wrong use; 3 a session or capture cannot be read; 4 no such device;
 5 the run failed; 6 a file cannot be written; 7 no window; 130 interrupted.";
+
+/// What `--help` ends with: examples, then the exit codes.
+fn long(examples: &str) -> String {
+    format!("{examples}\n\n{CODES}")
+}
 
 /// An explorer of how attention layers remember: OVQ, LoLA and the layers they compete with, chunk by chunk.
 ///
 /// Without a subcommand the window opens, on FILE or on the bundled capture of a real model.
 #[derive(Debug, Parser)]
-#[command(name = "mnemoscope", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{CODES}"))]
+#[command(name = "mnemoscope", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES, after_long_help = long(EXAMPLES))]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -72,19 +100,23 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a session with no window and write its trace: every channel (trace.npz) and a row a token (tokens.csv).
-    #[command(after_help = RUN_EXAMPLES)]
+    #[command(after_help = RUN_EXAMPLES, after_long_help = long(RUN_EXAMPLES))]
     Run(run::Args),
     /// Run a session on the CPU and on the GPU side by side, and compare every channel of every lane.
-    #[command(after_help = VERIFY_EXAMPLES)]
+    #[command(after_help = VERIFY_EXAMPLES, after_long_help = long(VERIFY_EXAMPLES))]
     Verify(verify::Args),
     /// Print what is inside a capture or a session, and what was understood of it.
+    #[command(after_help = INSPECT_EXAMPLES, after_long_help = long(INSPECT_EXAMPLES))]
     Inspect(inspect::Args),
     /// List the adapters of this machine with their limits, and say which one is taken.
+    #[command(after_help = DEVICES_EXAMPLES, after_long_help = long(DEVICES_EXAMPLES))]
     Devices(devices::Args),
     /// Measure the layers' speed on this machine, on the CPU and on the GPU.
+    #[command(after_help = BENCH_EXAMPLES, after_long_help = long(BENCH_EXAMPLES))]
     Bench(bench::Args),
     /// Draw the window into a PNG, with no display.
     #[cfg(feature = "gui")]
+    #[command(after_help = SCREENSHOT_EXAMPLES, after_long_help = long(SCREENSHOT_EXAMPLES))]
     Screenshot(screenshot::Args),
 }
 

@@ -64,7 +64,9 @@ fn tell(plan: &Plan, result: &RunResult) -> std::io::Result<()> {
         vec![lane.name.clone(), lane.kind.name().to_owned(), format!("{:.0}", seconds * 1e3), summary.map(score).unwrap_or_default()]
     };
     let rows: Vec<Vec<String>> = plan.lanes.iter().zip(&result.traces).zip(&result.seconds).map(row).collect();
-    table::write(&mut std::io::stderr().lock(), &["lane", "layer", ">ms", "score"], &rows)
+    let heads = plan.stream.query_heads();
+    let score = if heads > 1 { format!("score, {heads} query heads together") } else { "score".to_owned() };
+    table::write(&mut std::io::stderr().lock(), &["lane", "layer", ">ms", &score], &rows)
 }
 
 /// A lane's score in words.

@@ -43,7 +43,7 @@ impl Source {
     pub fn plan(&self, backend: Option<BackendChoice>) -> Result<Arc<Plan>, CliError> {
         let (mut session, base) = self.open()?;
         session.backend = backend.unwrap_or(session.backend);
-        Ok(Arc::new(Plan::new(&session, base)?))
+        Plan::new(&session, base).map(Arc::new).map_err(|e| CliError::plan(&self.session, e))
     }
 }
 

@@ -1,6 +1,8 @@
 //! `trace.npz`: every channel and derived array of every lane, for `numpy.load`.
 //!
 //! - `after` `[R]`: how many writes each read saw.
+//! - `target` `[R]` (the right code) or `target_values` [R, dv], and `answer_at` `[R]` (the write that holds the answer), where the
+//!   stream has them.
 //! - `<lane>.<name>`: a channel [heads, entries] or [heads, entries, width]. Heads are key/value heads or query heads, entries
 //!   writes, reads or steps of the lane, as the channel says.
 //! - a channel of lists: `<lane>.<name>`, all lists of the first head one after the other, then those of the second, and so on; and
@@ -23,6 +25,7 @@ use ndarray_npy::{NpzWriter, WriteNpyError, WriteNpyExt, WriteNpzError};
 use super::Watch;
 use crate::layer::{Derived, Snapshot};
 use crate::session::plan::{Plan, PlanLane};
+use crate::stream::{Stream, Targets};
 use crate::trace::{Channel, LaneTrace, Values, Width};
 
 /// An array this large does not fit into an entry of a plain zip archive, which every reader knows.
@@ -163,6 +166,7 @@ pub(crate) fn write<W: Write + Seek>(
     let mut archive = Archive { zip: NpzWriter::new(out), left_out, watch };
     let after: Vec<i64> = plan.stream.after().iter().copied().map(i64::from).collect();
     archive.add("after", &Array { shape: vec![after.len()], parts: vec![Part::Long(&after)] })?;
+    write_answers(&mut archive, &plan.stream)?;
     for (at, (lane, trace)) in plan.lanes.iter().zip(traces).enumerate() {
         write_lane(&mut archive, lane, trace)?;
         for array in states.get(at).into_iter().flat_map(|s| &s.arrays) {
@@ -172,6 +176,25 @@ pub(crate) fn write<W: Write + Seek>(
     }
     archive.zip.finish().map_err(into_io)?;
     Ok(())
+}
+
+/// What each read should have returned, and where it was said.
+fn write_answers<W: Write + Seek>(archive: &mut Archive<'_, '_, W>, stream: &Stream) -> io::Result<()> {
+    let mut indices = |name: &str, numbers: &[u32]| {
+        let numbers: Vec<i64> = numbers.iter().copied().map(i64::from).collect();
+        archive.add(name, &Array { shape: vec![numbers.len()], parts: vec![Part::Long(&numbers)] })
+    };
+    if let Some(at) = &stream.labels().answer_at {
+        indices("answer_at", at)?;
+    }
+    match stream.targets() {
+        Targets::Codes { target, .. } => indices("target", target),
+        Targets::Values(values) => {
+            let numbers = Values::F32(values.iter().copied().collect());
+            archive.add("target_values", &Array { shape: values.shape().to_vec(), parts: vec![Part::Values(&numbers)] })
+        }
+        Targets::None | Targets::FullAttention => Ok(()),
+    }
 }
 
 fn write_lane<W: Write + Seek>(archive: &mut Archive<'_, '_, W>, lane: &PlanLane, trace: &LaneTrace) -> io::Result<()> {
