@@ -306,11 +306,12 @@ fn the_sentence_of_the_demo_is_exact_at_every_step() {
     harness.run();
     harness.get_by_label("needle: 0 of 21 tokens in the cache, 21 not written yet");
     // The needle's first token is number 699; half a chunk later the memory is still that of the last whole chunk.
-    for writes in [704, 704 + 32] {
+    for (writes, sixteen) in [(704, "not written yet"), (704 + 32, "waiting for the end of the chunk")] {
         harness.state_mut().writes = writes;
         harness.run();
-        harness.get_by_label("needle: 0 of 21 tokens in the cache, 5 in the window, 16 not written yet");
+        harness.get_by_label(&format!("needle: 0 of 21 tokens in the cache, 5 in the window, 16 {sixteen}"));
     }
+    harness.get_by_label("(32 writes wait for the end of the chunk)");
 }
 
 #[test]
@@ -334,6 +335,9 @@ fn panels_say_in_words_what_is_missing() {
     let mut shown = Shown::new("recall", &CAPTURE);
     shown.writes = 0;
     harness(shown, usual("recall"), true).get_by_label_contains("No read has been answered yet");
+    let mut shown = Shown::new("shares", &CAPTURE);
+    shown.writes = 0;
+    harness(shown, usual("shares"), true).get_by_label_contains("No read has been answered yet");
 }
 
 #[test]

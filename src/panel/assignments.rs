@@ -18,11 +18,12 @@ use crate::widget::ticks::number;
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "Which centroid each write went to, up to the playhead: a point for each token, at the row of the dictionary that took it.\n\n\
-A ring is a founder: its key was the least like any centroid, and it opened a new row with its own key and value. A dot was merged: the \
-row moved to the mean of its members. A diamond is a token of the marked role (the needle). Founders climb along the upper edge, for a \
+A ring is a founder: it opened a new row with its own key and value. A dot was merged into a row: at the adaptive rate the row is the mean of all \
+its members, at a constant rate it goes that part of the way to the mean of the chunk's members (and is made a unit vector, if the lane says so). A diamond is a token of the marked role (the needle). Founders climb along the upper edge, for a \
 new row is the next one; a horizontal row of dots is a centroid that gathers the same sort of token again and again.\n\n\
-The formula: founders are the m tokens of a chunk with the smallest max_j k.D_j; every other token goes to argmax_j k.D_j over the \
-centroids from before the chunk.\n\nWith more tokens than pixels dots become density, founders and marked tokens are still all drawn. Hover for a token's similarity \
+The formula: founders are the m tokens of a chunk with the smallest max_j k.D_j over the centroids from before the \
+chunk (or those that random or farthest-point founding picks); every other token goes to argmax_j k.D_j over the same centroids. In the very first \
+chunk there are none: its first token founds row 0, similarity is to that token's key, and every token that founds no row goes to row 0.\n\nWith more tokens than pixels dots become density, founders and marked tokens are still all drawn. Hover for a token's similarity \
 and margin; click to select it: its row and everything in it are shown.";
 
 /// See [`HELP`].
@@ -205,7 +206,7 @@ fn hover(look: &Look<'_>, response: &eframe::egui::Response, chart: &Chart, rows
     }
     facts_shown.push(("role", role_name(stream, write).to_owned()));
     if let Some(each) = crowd(response, chart, stream.writes()) {
-        facts_shown.push(("drawn", format!("{each:.1} tokens a pixel; all founders and marked ones")));
+        facts_shown.push(("drawn", format!("{each} tokens a pixel; all founders and marked ones")));
     }
     facts(response, &token_name(stream, write), &facts_shown);
     point_at(response, Some(write), commands);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{ComboBox, Grid, Pos2, Rect, Response, RichText, Stroke, TextureHandle, TextureOptions, Ui, pos2};
+use eframe::egui::{ComboBox, Grid, Label, Pos2, Rect, Response, RichText, Stroke, TextureHandle, TextureOptions, Ui, pos2};
 
 use super::{LaneLook, Look};
 use crate::app::command::{Command, ViewCommand};
@@ -108,6 +108,23 @@ pub fn writes_seen(look: &Look<'_>, lane: usize) -> usize {
     (plan.chunks_at(look.writes) * plan.setup.chunk).min(look.plan.stream.writes())
 }
 
+/// What is said of the writes before the playhead that are in no memory yet, for a lane's chunk is not over:
+/// `(64 writes wait for the end of the chunk)`. Empty where there are none.
+#[must_use]
+pub fn waiting(look: &Look<'_>, lane: usize) -> String {
+    match look.writes.saturating_sub(writes_seen(look, lane)) {
+        0 => String::new(),
+        n => format!("({} for the end of the chunk)", plural(n, "write waits", "writes wait")),
+    }
+}
+
+/// Says when the first read comes, where the playhead is before it.
+#[must_use]
+pub fn no_read_yet(stream: &Stream) -> String {
+    let first = stream.after().first().copied().unwrap_or(0);
+    format!("No read has been answered yet: the first of {} comes after write {first}.", plural(stream.reads(), "read", "reads"))
+}
+
 /// The choice among lanes that have the channels of a panel.
 #[derive(Debug, Clone, Default)]
 pub struct LaneChoice {
@@ -122,7 +139,7 @@ impl LaneChoice {
         named.or(lanes.first().copied())
     }
 
-    /// The panel's first row: the choice of a lane, where there is one, and what `beside` adds.
+    /// The panel's first row: the choice of a lane, where there is one, what `beside` adds, and how many writes wait.
     ///
     /// Without a lane the panel says `none` instead, and `None` is returned.
     pub fn row(&mut self, ui: &mut Ui, look: &Look<'_>, lanes: &[usize], none: &str, beside: impl FnOnce(&mut Ui, usize)) -> Option<usize> {
@@ -133,6 +150,32 @@ impl LaneChoice {
         ui.horizontal_wrapped(|ui| {
             let lane = self.choose(ui, look, lanes, lane);
             beside(ui, lane);
+            let waiting = waiting(look, lane);
+            if !waiting.is_empty() {
+                ui.label(RichText::new(waiting).color(Ink::of(ui).quiet));
+            }
+            Some(lane)
+        })
+        .inner
+    }
+
+    /// Like [`LaneChoice::row`], but one line high, for a sentence that may be cut: the whole of it is on hover.
+    pub fn line(
+        &mut self,
+        ui: &mut Ui,
+        look: &Look<'_>,
+        lanes: &[usize],
+        none: &str,
+        sentence: impl FnOnce(usize) -> String,
+    ) -> Option<usize> {
+        let Some(lane) = self.chosen(look, lanes) else {
+            words(ui, none);
+            return None;
+        };
+        ui.horizontal(|ui| {
+            let lane = self.choose(ui, look, lanes, lane);
+            let text = format!("{} {}", sentence(lane), waiting(look, lane));
+            ui.add(Label::new(text.trim_end()).truncate());
             Some(lane)
         })
         .inner
@@ -171,7 +214,7 @@ pub fn words(ui: &mut Ui, text: &str) {
     });
 }
 
-/// What a write is called: `token 699 ‘magic’`, or `write 699 (needle)` where tokens have no text.
+/// What a write is called: `token 699 'magic'`, or `write 699 (needle)` where tokens have no text.
 #[must_use]
 pub fn token_name(stream: &Stream, write: usize) -> String {
     let labels = stream.labels();
@@ -181,10 +224,18 @@ pub fn token_name(stream: &Stream, write: usize) -> String {
     }
 }
 
-/// A token's text in quotes, with its spaces and line ends visible.
+/// A token's text as it is, in quotes; only what cannot be seen (line ends, tabs) and the backslash are written out.
 #[must_use]
 pub fn quoted(text: &str) -> String {
-    format!("‘{}’", text.replace('\n', "\\n").replace('\t', "\\t").replace('\r', "\\r"))
+    let mut quoted = String::from("'");
+    for c in text.chars() {
+        match c {
+            '\'' | '"' => quoted.push(c),
+            _ => quoted.extend(c.escape_debug()),
+        }
+    }
+    quoted.push('\'');
+    quoted
 }
 
 /// The name of a write's role.
@@ -234,11 +285,21 @@ pub fn facts(response: &Response, title: &str, rows: &[(&str, String)]) {
     });
 }
 
-/// How many of `n` entries stand behind a pixel of the screen along the chart's width, where it is more than one.
+/// How many of `n` entries stand behind a pixel of the screen along the chart's width, in words (`32.5`), where it is more
+/// than one.
 #[must_use]
-pub fn crowd(response: &Response, chart: &Chart, n: usize) -> Option<f32> {
-    let each = n as f32 / (chart.rect.width() * response.ctx.pixels_per_point()).max(1.0);
-    (each > 1.0).then_some(each)
+pub fn crowd(response: &Response, chart: &Chart, n: usize) -> Option<String> {
+    crowd_of(n, (chart.rect.width() * response.ctx.pixels_per_point()) as usize)
+}
+
+fn crowd_of(n: usize, pixels: usize) -> Option<String> {
+    let each = n as f64 / pixels.max(1) as f64;
+    match n {
+        _ if n <= pixels => None,
+        // 1.02 would be written as 1.0, as if there were no crowd.
+        _ if each < 1.05 => Some("1 or 2".to_owned()),
+        _ => Some(format!("{each:.1}")),
+    }
 }
 
 /// Tells the window that the pointer is over a write, and selects it if it was clicked.
@@ -279,8 +340,15 @@ mod tests {
     }
 
     #[test]
+    fn one_entry_behind_each_pixel_is_no_crowd() {
+        assert_eq!((crowd_of(409, 409), crowd_of(0, 0)), (None, None));
+        assert_eq!((crowd_of(410, 409), crowd_of(2048, 512)), (Some("1 or 2".to_owned()), Some("4.0".to_owned())));
+    }
+
+    #[test]
     fn spaces_and_line_ends_of_tokens_are_visible() {
-        assert_eq!(quoted(" magic"), "‘ magic’");
-        assert_eq!(quoted("\n\n"), "‘\\n\\n’");
+        assert_eq!(quoted(" magic"), "' magic'");
+        assert_eq!(quoted("\n\tn"), "'\\n\\tn'");
+        assert_eq!(quoted("it's \"é\""), "'it's \"é\"'", "what can be seen stays as it is");
     }
 }

@@ -16,8 +16,8 @@ use crate::widget::ticks::{Scale, number};
 pub const HELP: &str = "How many writes each centroid holds at the playhead: c, the counts of the dictionary.\n\n\
 By row: rows in the order in which they were founded. Sorted: the fullest first. The axis of counts is logarithmic (they span 1 to \
 thousands) and begins at 0.5, so that a row of one write still has a bar; on the linear axis it begins at 0.\n\n\
-The formula: c_j = writes assigned to row j so far, counted from the assignments, the founder included; the counts sum to the writes \
-seen. Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
+The formula: c_j = writes assigned to row j so far, counted from the assignments, the founder included; the counts sum to the writes of \
+the chunks that are over. Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
 far below, a few hold nearly everything.\n\nThe row of the selected token stands out. Hover for a row's exact count and its \
 founder; click to select the founder.";
 
@@ -211,7 +211,7 @@ fn hover(look: &Look<'_>, response: &eframe::egui::Response, chart: &Chart, tall
         rows.push(("founded by", token_name(stream, write)));
     }
     if let Some(each) = crowd(response, chart, n) {
-        rows.push(("drawn", format!("the fullest of the {each:.1} rows in each pixel")));
+        rows.push(("drawn", format!("the fullest of the {each} rows in each pixel")));
     }
     facts(response, &format!("row {row}"), &rows);
     point_at(response, founder, commands);

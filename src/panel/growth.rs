@@ -2,7 +2,7 @@
 
 use eframe::egui::{Color32, Painter, RichText, Stroke, Ui, pos2, vec2};
 
-use super::common::{Key, chunks_seen, cover, facts, head_of, lanes_with, swatch, words};
+use super::common::{Key, chunks_seen, cover, facts, head_of, lanes_with, swatch, waiting, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::trace::Channel;
@@ -16,7 +16,7 @@ use crate::widget::ticks::{Scale, number};
 pub const HELP: &str = "How many centroids each dictionary holds, against the writes seen.\n\n\
 Solid steps: n, rows in use after each chunk, up to the playhead. Dashed: the plateau curve N(t) = t N / (t + N). Dotted: N, the \
 most that the dictionary may hold; half of it is reached after N writes.\n\n\
-The formula: a chunk that ends at write t founds m = floor(t N / (t + N)) - n rows. With another growth (saturating: min(t, N); linear: t N / T) the \
+The formula: a chunk that ends at write t founds m = floor(t N / (t + N)) - n rows (the first chunk at least one, a chunk at most one a write). With another growth (saturating: min(t, N); linear: t N / T) the \
 steps leave the dashed curve: that is the ablation.\n\nHover for the exact numbers of a step.";
 
 /// See [`HELP`].
@@ -57,7 +57,7 @@ pub fn corners(sizes: &[i32], chunk: usize, writes: usize) -> Vec<[f64; 2]> {
 }
 
 /// The parameter N of a lane, if its layer has one.
-fn n_max(look: &Look<'_>, lane: usize) -> Option<usize> {
+pub(super) fn n_max(look: &Look<'_>, lane: usize) -> Option<usize> {
     let plan = look.lanes[lane].plan;
     plan.kind.params().iter().any(|p| p.name == "n_max").then(|| plan.setup.params.size("n_max"))
 }
@@ -136,15 +136,16 @@ fn header(ui: &mut Ui, look: &Look<'_>, lanes: &[usize]) {
     });
 }
 
-/// `n 409 of N 512`, at the playhead.
+/// `n 409 of N 512`, at the playhead, and how many writes wait.
 fn sentence(look: &Look<'_>, lane: usize) -> String {
     let Some(sizes) = look.lanes[lane].trace.channel("sizes") else { return String::new() };
     let rows = rows_after(sizes, head_of(sizes, look), chunks_seen(look, lane));
-    match (rows, n_max(look, lane)) {
+    let text = match (rows, n_max(look, lane)) {
         (Some(n), Some(most)) => format!("n {n} of N {most}"),
         (Some(n), None) => format!("n {n}"),
         (None, _) => "not computed yet".to_owned(),
-    }
+    };
+    format!("{text} {}", waiting(look, lane)).trim_end().to_owned()
 }
 
 fn describe(look: &Look<'_>, lanes: &[usize]) -> String {
@@ -164,8 +165,12 @@ fn tell(response: &eframe::egui::Response, look: &Look<'_>, lanes: &[usize], x: 
         let text = if writes > look.writes {
             "after the playhead".to_owned()
         } else {
-            match (rows_after(sizes, head, chunks), rows_after(sizes, head, chunks.saturating_sub(1))) {
-                (Some(n), Some(before)) => format!("n = {n} after chunk {chunks} (write {end}), {} founded in it", n - before.min(n)),
+            let step = chunks.checked_sub(1);
+            match (rows_after(sizes, head, chunks), step, step.and_then(|s| rows_after(sizes, head, s))) {
+                (Some(n), Some(step), Some(before)) => {
+                    format!("n = {n} in step {step}, after write {end}; {} founded in it", n - before.min(n))
+                }
+                (Some(n), None, _) => format!("n = {n} before the end of step 0"),
                 _ => "not computed yet".to_owned(),
             }
         };

@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{Align, Layout, RichText, ScrollArea, Sense, Stroke, Ui, vec2};
+use eframe::egui::{Align, FontId, Label, Layout, RichText, ScrollArea, Sense, Stroke, Ui, vec2};
 
-use super::common::{facts, plural, words, writes_seen};
+use super::common::{facts, no_read_yet, plural, waiting, words, writes_seen};
+use super::growth::n_max;
 use super::{LaneLook, Look, Panel};
 use crate::app::command::Command;
-use crate::metric::{CORRECT, ERROR_SQ, Running, Summary, memory_share};
+use crate::metric::{CORRECT, ERROR_SQ, Running, Summary, full_attention_numbers, memory_share};
 use crate::session::plan::Plan;
-use crate::stream::{Stream, Targets};
+use crate::stream::Targets;
 use crate::trace::Channel;
 use crate::widget::chart::{Axis, Chart, SMALL};
 use crate::widget::line::{self, Dash};
@@ -18,12 +19,14 @@ use crate::widget::palette::Ink;
 use crate::widget::ticks::{Scale, grouped, number};
 
 /// The text behind the panel's `?`.
-pub const HELP: &str = "How well each lane has answered so far, at the playhead, for the query head shown; and what its memory holds.\n\n\
+pub const HELP: &str = "How well each lane has answered so far, at the playhead, for the query head shown (the command line prints all query heads \
+together); and what its memory holds.\n\n\
 The formula, on a task with codes: accuracy, the share of reads whose output has its largest dot product with the right code, with Wilson's 95% \
 interval. On a capture: the relative error |o - y| / |y| of the outputs against full attention's over all reads so far, and their mean \
 cosine. On regression: sum |o - y|^2 / sum |y|^2, as the papers have it.\n\n\
-Below each name: the numbers that the memory holds at the end of the stream for one key/value head, their bytes in float32, and the share of what full \
-attention keeps, T (dk + dv).\n\nThe lines are the same figure over windows of reads, in the colours of the lanes, each with its own dashes. Hover for the exact numbers.";
+Below each name, and the same wherever the playhead is: the numbers that the memory holds at the end of the stream for one key/value head, their \
+bytes in float32, and the share of what full attention keeps, T (dk + dv). What is reserved counts whether it is in use or not, so on a short stream a \
+dictionary of N rows can hold more than full attention.\n\nThe lines are the same figure over windows of reads, in the colours of the lanes, each with its own dashes. Hover for the exact numbers.";
 
 /// Points along each line, and so the windows into which the reads are cut.
 const WINDOWS: usize = 64;
@@ -81,13 +84,12 @@ impl Recall {
     /// The table and the lines in `height` points; more only where the table alone is higher.
     fn show(&mut self, ui: &mut Ui, look: &Look<'_>, height: f32) {
         let top = ui.cursor().top();
-        let stream = &look.plan.stream;
         // This panel is often low: its rows are as high as their letters.
         ui.spacing_mut().item_spacing.y = 2.0;
         ui.spacing_mut().interact_size.y = 14.0;
         ui.label(RichText::new(title(look)).size(SMALL).color(Ink::of(ui).quiet));
         for (index, lane) in look.lanes.iter().enumerate() {
-            row(ui, lane, stream, index, over(look, &self.lanes, index, 0..reads_seen(look, index)));
+            row(ui, look, lane, index, over(look, &self.lanes, index, 0..reads_seen(look, index)));
         }
         if !first_reads(ui, look) {
             return;
@@ -105,16 +107,16 @@ fn title(look: &Look<'_>) -> String {
         Targets::FullAttention => "relative error, cosine to full",
         Targets::Values(_) | Targets::None => "relative squared error, cosine",
     };
-    format!("{what}; {seen} of {} reads", look.plan.stream.reads())
+    let stream = &look.plan.stream;
+    let head = if stream.query_heads() > 1 { format!("query head {}: ", look.query_head) } else { String::new() };
+    format!("{head}{what}; {seen} of {}", plural(stream.reads(), "read", "reads"))
 }
 
 /// Says when the first read comes, where none has come yet.
 fn first_reads(ui: &mut Ui, look: &Look<'_>) -> bool {
     let any = (0..look.lanes.len()).any(|l| reads_seen(look, l) > 0);
     if !any {
-        let first = look.plan.stream.after().first().copied().unwrap_or(0);
-        let all = plural(look.plan.stream.reads(), "read", "reads");
-        words(ui, &format!("No read has been answered yet: the first of {all} comes after write {first}."));
+        words(ui, &no_read_yet(&look.plan.stream));
     }
     any
 }
@@ -126,7 +128,9 @@ pub fn figures(summary: Option<Summary>) -> String {
         None | Some(Summary::Recall { reads: 0, .. } | Summary::Error { reads: 0, .. }) => "–".to_owned(),
         Some(s @ Summary::Recall { correct, reads }) => {
             let (low, high) = s.interval().unwrap_or((0.0, 1.0));
-            format!("{:.2} ({low:.2} to {high:.2})", correct as f64 / reads as f64)
+            // Half a hundredth counts upwards: 1 of 8 is 0.13.
+            let hundredths = (200 * correct + reads) / (2 * reads);
+            format!("{}.{:02} ({low:.2} to {high:.2})", hundredths / 100, hundredths % 100)
         }
         Some(Summary::Error { relative, cosine, .. }) => format!("{relative:.3}, cos {cosine:.3}"),
     }
@@ -143,9 +147,34 @@ pub fn bytes(numbers: u64) -> String {
     }
 }
 
-fn row(ui: &mut Ui, lane: &LaneLook<'_>, stream: &Stream, index: usize, summary: Option<Summary>) {
+/// What a memory holds at the end of the stream, in a line that fits `fits`, and in full.
+fn state_words(numbers: u64, share: f64, fits: impl Fn(&str) -> bool) -> String {
+    let rest = format!("{}, {} of full", bytes(numbers), percent(share));
+    let long = format!("at the end: {} numbers a head, {rest}", grouped(numbers));
+    if fits(&long) { long } else { format!("at the end: {} a head, {rest}", grouped(numbers)) }
+}
+
+/// The whole sentence about a memory's size.
+fn state_sentence(look: &Look<'_>, lane: usize, numbers: u64, share: f64) -> String {
+    let stream = &look.plan.stream;
+    let mut text = format!(
+        "The memory at the end of the stream, not at the playhead: {} numbers per key/value head, {} in float32; {}. Full attention keeps {} per head, \
+         so this is {}.",
+        grouped(numbers),
+        bytes(numbers),
+        plural(stream.kv_heads(), "key/value head", "key/value heads"),
+        grouped(full_attention_numbers(stream)),
+        percent(share),
+    );
+    if let Some(n) = n_max(look, lane) {
+        text = format!("{text} {} are reserved, whether they are in use or not.", plural(n, "row", "rows"));
+    }
+    text
+}
+
+fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneLook<'_>, index: usize, summary: Option<Summary>) {
     let cost = lane.plan.kind.cost(&lane.plan.setup);
-    let share = memory_share(&cost, stream);
+    let share = memory_share(&cost, &look.plan.stream);
     let quiet = Ink::of(ui).quiet;
     ui.horizontal(|ui| {
         let (rect, _) = ui.allocate_exact_size(vec2(22.0, 14.0), Sense::hover());
@@ -158,9 +187,15 @@ fn row(ui: &mut Ui, lane: &LaneLook<'_>, stream: &Stream, index: usize, summary:
     });
     ui.horizontal(|ui| {
         ui.add_space(22.0 + ui.spacing().item_spacing.x);
-        let text = format!("{} numbers, {}, {} of full", grouped(cost.state_numbers), bytes(cost.state_numbers), percent(share));
-        ui.label(RichText::new(text).size(SMALL).color(quiet))
-            .on_hover_text("The memory at the end of the stream, for one key/value head, in float32");
+        let room = ui.available_width();
+        let font = FontId::proportional(SMALL);
+        let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), quiet).size().x;
+        let text = state_words(cost.state_numbers, share, |text| width(text) <= room);
+        let waiting = waiting(look, index);
+        let more = if waiting.is_empty() { waiting } else { format!("\nAt the playhead {waiting}.") };
+        // The label's own hover is that of a cut one; this one says everything.
+        ui.add(Label::new(RichText::new(text).size(SMALL).color(quiet)).truncate().show_tooltip_when_elided(false))
+            .on_hover_text(format!("{}{more}", state_sentence(look, index, cost.state_numbers, share)));
     });
 }
 
@@ -210,7 +245,8 @@ fn lines(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], height: f32) {
     // The axis covers all that is computed, so that it stands still while the playhead moves.
     let all = lanes.iter().flatten().flat_map(|r| series(r, look.query_head, r.reads(), window));
     let top = if recall { 1.0 } else { all.map(|p| p[1]).fold(0.1, f64::max) };
-    let y = Axis::real(format!("{what}, each {}", plural(window, "read", "reads")), 0.0, top * 1.05, Scale::Linear);
+    let each_point = if window == 1 { "of each read".to_owned() } else { format!("of {window} reads each") };
+    let y = Axis::real(format!("{what} {each_point}"), 0.0, top * 1.05, Scale::Linear);
     let now: Vec<String> = look
         .lanes
         .iter()
@@ -239,7 +275,9 @@ fn lines(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], height: f32) {
         .enumerate()
         .map(|(i, lane)| (lane.plan.name.as_str(), figures(over(look, lanes, i, start..(start + window).min(reads_seen(look, i))))))
         .collect();
-    facts(&response, &format!("reads {start} to {}", (start + window).min(total) - 1), &rows);
+    let last = (start + window).min(total) - 1;
+    let title = if last > start { format!("reads {start} to {last}") } else { format!("read {start}") };
+    facts(&response, &title, &rows);
 }
 
 /// The summary of a lane over some reads, for the query head shown; nothing for no reads.
@@ -257,12 +295,21 @@ mod tests {
         assert_eq!(figures(None), "–");
         // 24 of 25: Wilson's interval is .805 to .993.
         assert_eq!(figures(Some(Summary::Recall { correct: 24, reads: 25 })), "0.96 (0.80 to 0.99)");
+        // 1 of 8 is half-way between two hundredths: upwards. Wilson's interval is .022 to .471.
+        assert_eq!(figures(Some(Summary::Recall { correct: 1, reads: 8 })), "0.13 (0.02 to 0.47)");
+        assert_eq!(figures(Some(Summary::Recall { correct: 8, reads: 8 })), "1.00 (0.68 to 1.00)");
         assert_eq!(figures(Some(Summary::Error { relative: 0.414, cosine: 0.93, reads: 9 })), "0.414, cos 0.930");
         assert_eq!((bytes(20_544), bytes(200), bytes(1 << 20)), ("80.25 KiB".into(), "800 B".into(), "4 MiB".into()));
         assert_eq!(
             (percent(0.083), percent(1.0), percent(0.0004), percent(0.5)),
             ("8.3%".into(), "100%".into(), "<0.1%".into(), "50%".into())
         );
+    }
+
+    #[test]
+    fn a_state_is_that_of_the_end_in_every_length() {
+        assert_eq!(state_words(262_144, 1.0, |_| true), format!("at the end: {} numbers a head, 1 MiB, 100% of full", grouped(262_144)));
+        assert_eq!(state_words(262_144, 1.0, |_| false), format!("at the end: {} a head, 1 MiB, 100% of full", grouped(262_144)));
     }
 
     #[test]

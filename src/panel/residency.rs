@@ -25,7 +25,7 @@ whole in the sparse cache; dotted grey, folded into the linear state, from which
 Read a row from left to right: a token is written, passes through the window, and then either stays whole (a yellow line as long as it is \
 cached) or is folded. The rows of the marked role (the needle) are outlined.\n\n\
 The formula: pairs that leave the window and pairs already cached are scored by SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, how badly \
-the state recalls them; the highest stay in the cache, all others are folded.\n\n\
+the state recalls them; the highest stay in the cache, all others are folded. (With another score, fifo say, that one decides.)\n\n\
 Where a pixel stands for several tokens yellow covers it in the share of them that are cached, but never less than a quarter while any is; under it, the pixel is blue if any is in the window, else grey. Hover for the token, since when it is \
 there, and who took its place; click to select it.";
 
@@ -151,12 +151,17 @@ pub fn whereabouts(index: &Residency, writes: impl Iterator<Item = usize>, chunk
 }
 
 /// `needle: 19 of 21 tokens in the cache, 2 in the state`: the sentence that the panel is about.
+///
+/// `counts` are those of [`whereabouts`]; `waiting` of the last of them are written and wait for the end of the chunk.
 #[must_use]
-pub fn marked_words(name: &str, counts: [usize; 4]) -> String {
-    let [window, cache, state, not_yet] = counts;
+pub fn marked_words(name: &str, counts: [usize; 4], waiting: usize) -> String {
+    let [window, cache, state, not_held] = counts;
+    let not_yet = not_held.saturating_sub(waiting);
     let total = counts.iter().sum::<usize>();
     let mut text = format!("{name}: {cache} of {} in the cache", plural(total, "token", "tokens"));
-    for (n, place) in [(window, "in the window"), (state, "in the state"), (not_yet, "not written yet")] {
+    for (n, place) in
+        [(window, "in the window"), (state, "in the state"), (waiting, "waiting for the end of the chunk"), (not_yet, "not written yet")]
+    {
         if n > 0 {
             text = format!("{text}, {n} {place}");
         }
@@ -166,7 +171,8 @@ pub fn marked_words(name: &str, counts: [usize; 4]) -> String {
 
 fn count_words(look: &Look<'_>, held: &Held<'_>) -> String {
     if let Some((name, writes)) = marked(&look.plan.stream) {
-        return marked_words(name, whereabouts(held.index, writes.into_iter(), held.chunks));
+        let waiting = writes.iter().filter(|&&w| w < look.writes && held.index.at(w, held.chunks) == Place::NotYet).count();
+        return marked_words(name, whereabouts(held.index, writes.into_iter(), held.chunks), waiting);
     }
     let window = held.index.window_range(held.chunks);
     let cached = held.chunks.checked_sub(1).and_then(|s| held.trace.channel("cached_count")?.values(held.head).get(s));
@@ -314,10 +320,15 @@ mod tests {
         index.push(&[2], &[]);
         assert_eq!(whereabouts(&index, 0..8, 3), [2, 2, 2, 2]);
         assert_eq!(
-            marked_words("needle", whereabouts(&index, [0, 2, 3].into_iter(), 3)),
+            marked_words("needle", whereabouts(&index, [0, 2, 3].into_iter(), 3), 0),
             "needle: 2 of 3 tokens in the cache, 1 in the state"
         );
-        assert_eq!(marked_words("needle", whereabouts(&index, [5].into_iter(), 2)), "needle: 0 of 1 token in the cache, 1 not written yet");
+        let later = whereabouts(&index, [4, 5].into_iter(), 2);
+        assert_eq!(marked_words("needle", later, 0), "needle: 0 of 2 tokens in the cache, 2 not written yet");
+        assert_eq!(
+            marked_words("needle", later, 1),
+            "needle: 0 of 2 tokens in the cache, 1 waiting for the end of the chunk, 1 not written yet"
+        );
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use eframe::egui::{Stroke, TextureHandle, Ui, vec2};
 
 use super::common::{
-    Canvas, Key, LaneChoice, canvas, cover, crowd, facts, head_of, lanes_with, paint_until, plural, point_at, words, writes_seen,
+    Canvas, Key, LaneChoice, canvas, cover, crowd, facts, head_of, lanes_with, no_read_yet, paint_until, plural, point_at, words,
+    writes_seen,
 };
 use super::{Look, Panel};
 use crate::app::command::Command;
@@ -15,7 +16,8 @@ use crate::widget::ticks::{Scale, number};
 /// The text behind the panel's `?`.
 pub const HELP: &str = "Where each read found its answer: the parts of its normaliser that came from the sliding window, the sparse cache and the linear \
 state, stacked; up to the playhead.\n\n\
-The formula: out = [sum_raw e^(beta q.k) v + w phi(q)^T H] / [sum_raw e^(beta q.k) + w phi(q)^T s + 1e-6]. The shares are the window's and \
+The formula: out = [sum_raw e^(beta q.k) v + w phi(q)^T H] / [sum_raw e^(beta q.k) + w phi(q)^T s + 1e-6]; raw are the \
+window's pairs (those of the read's own chunk too) and the cached ones. The shares are the window's and \
 the cache's terms of the lower sum and w phi(q)^T s, each over the whole.\n\n\
 Striped blue: window. Yellow: cache. Grey: state. Where a pixel stands for several reads it shows the mean of their shares. Hover for the exact numbers.";
 
@@ -44,12 +46,12 @@ impl Panel for Shares {
         let Some(channel) = look.lanes[lane].trace.channel("shares") else { return };
         let head = head_of(channel, look);
         let shares = channel.reals(head);
-        if shares.is_empty() {
-            words(ui, "No read has been answered yet.");
-            return;
-        }
         let reads = look.plan.stream.reads();
         let seen = seen(look, lane, channel.len());
+        if seen == 0 {
+            words(ui, &no_read_yet(&look.plan.stream));
+            return;
+        }
         let ink = Ink::of(ui);
         let legend = [
             Entry::new(Sign::Stripes, ink.window, "window"),
@@ -124,7 +126,7 @@ fn picture(shares: &[f32], reads: usize, [width, height]: [usize; 2], scale: f32
     image
 }
 
-fn tell(response: &eframe::egui::Response, look: &Look<'_>, shares: &[f32], read: usize, seen: usize, crowd: Option<f32>) {
+fn tell(response: &eframe::egui::Response, look: &Look<'_>, shares: &[f32], read: usize, seen: usize, crowd: Option<String>) {
     if read >= seen {
         response.clone().on_hover_text_at_pointer("after the playhead");
         return;
@@ -133,7 +135,7 @@ fn tell(response: &eframe::egui::Response, look: &Look<'_>, shares: &[f32], read
         NAMES.iter().zip(&shares[read * 3..read * 3 + 3]).map(|(name, s)| (*name, number(f64::from(*s)))).collect();
     rows.push(("sees", plural(look.plan.stream.after()[read] as usize, "write", "writes")));
     if let Some(each) = crowd {
-        rows.push(("drawn", format!("the mean of the {each:.1} reads in each pixel")));
+        rows.push(("drawn", format!("the mean of the {each} reads in each pixel")));
     }
     let text = look.plan.stream.labels().read_tokens.as_ref().and_then(|t| t.get(read));
     let title = text.map_or_else(|| format!("read {read}"), |t| format!("read {read} {}", super::common::quoted(t)));

@@ -105,7 +105,7 @@ impl Panel for Sre {
             .collect();
         let none = "No lane here scores candidates for a cache; add a LoLA lane.";
         let Self { lane: choice, index, step, .. } = self;
-        let lane = choice.row(ui, look, &lanes, none, |ui, lane| sentence(ui, look, lane, index, step));
+        let lane = choice.line(ui, look, &lanes, none, |lane| sentence(look, lane, index, step).unwrap_or_default());
         if let Some(lane) = lane {
             self.plots(ui, look, lane, commands);
         }
@@ -113,13 +113,13 @@ impl Panel for Sre {
 }
 
 /// The sentence beside the lane's name.
-fn sentence(ui: &mut Ui, look: &Look<'_>, lane: usize, held: &mut Option<Indexed>, step_list: &mut Cached<Key<()>, Vec<Candidate>>) {
+fn sentence(look: &Look<'_>, lane: usize, held: &mut Option<Indexed>, step_list: &mut Cached<Key<()>, Vec<Candidate>>) -> Option<String> {
     let trace = look.lanes[lane].trace;
-    let (Some(ids), Some(scores)) = (trace.channel("candidates"), trace.channel("candidate_scores")) else { return };
+    let (ids, scores) = (trace.channel("candidates")?, trace.channel("candidate_scores")?);
     let head = head_of(ids, look);
-    let Some(index) = index(held, look, lane, head) else { return };
+    let index = index(held, look, lane, head)?;
     let chunks = chunks_seen(look, lane).min(index.steps());
-    let Some(step) = chunks.checked_sub(1) else { return };
+    let step = chunks.checked_sub(1)?;
     let list = step_list.get(Key::new(look, lane, head, step + 1, ()), || candidates(ids, scores, index, head, step));
     let kept = list.iter().filter(|c| c.fate == Fate::Kept).count();
     let threshold = trace.channel("threshold").and_then(|c| c.values(head).get(step)).filter(|t| !t.is_nan());
@@ -130,12 +130,14 @@ fn sentence(ui: &mut Ui, look: &Look<'_>, lane: usize, held: &mut Option<Indexed
         None if no_cache => "there is no cache".to_owned(),
         None => "the cache is not full".to_owned(),
     };
-    ui.label(format!("step {step}: {}, {kept} kept, {} folded; {limit}", plural(list.len(), "candidate", "candidates"), list.len() - kept));
+    let count = plural(list.len(), "candidate", "candidates");
+    let mut text = format!("step {step}: {count}, {kept} kept, {} folded; {limit}", list.len() - kept);
     // Of a very large cache a lane records only the candidates that come from the window.
     let cached = trace.channel("cached_count").and_then(|c| c.values(head).get(step)).map_or(0, |n| n as usize);
     if kept < cached {
-        ui.label(format!("({} more stay in the cache; their scores are not recorded)", cached - kept));
+        text = format!("{text} ({} more stay in the cache; their scores are not recorded)", cached - kept);
     }
+    Some(text)
 }
 
 impl Sre {
@@ -319,7 +321,7 @@ fn hover_time(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'
         rows.push(("threshold", number(t)));
     }
     if let Some(each) = crowd(response, chart, held.steps) {
-        rows.push(("drawn", format!("the {} count of the {each:.1} steps in each pixel", Rule::Max.title())));
+        rows.push(("drawn", format!("the {} count of the {each} steps in each pixel", Rule::Max.title())));
     }
     facts(response, &format!("step {step}"), &rows);
     point_at(response, None, commands);
