@@ -356,6 +356,15 @@ fn every_panel_is_sound_at_every_step_and_at_any_size() {
 }
 
 #[test]
+fn a_legend_without_room_says_what_it_leaves_out() {
+    let growth = |size| harness(Shown::new("growth", &CAPTURE), size, true);
+    growth(vec2(190.0, 110.0)).get_by_label("also drawn: t N / (t + N), N");
+    for wide in [vec2(220.0, 260.0), usual("growth")] {
+        assert!(growth(wide).query_by_label_contains("also drawn").is_none(), "{wide} has room for all");
+    }
+}
+
+#[test]
 fn hovering_a_founder_tells_its_token_and_clicking_selects_it() {
     let head = 0;
     let trace = &CAPTURE.traces[0];

@@ -87,7 +87,7 @@ impl Recall {
         // This panel is often low: its rows are as high as their letters.
         ui.spacing_mut().item_spacing.y = 2.0;
         ui.spacing_mut().interact_size.y = 14.0;
-        ui.label(RichText::new(title(look)).size(SMALL).color(Ink::of(ui).quiet));
+        ui.add(Label::new(RichText::new(title(look)).size(SMALL).color(Ink::of(ui).quiet)).truncate());
         for (index, lane) in look.lanes.iter().enumerate() {
             row(ui, look, lane, index, over(look, &self.lanes, index, 0..reads_seen(look, index)));
         }
@@ -103,8 +103,8 @@ impl Recall {
 fn title(look: &Look<'_>) -> String {
     let seen = (0..look.lanes.len()).map(|l| reads_seen(look, l)).max().unwrap_or(0);
     let what = match look.plan.stream.targets() {
-        Targets::Codes { .. } => "accuracy and its 95% interval",
-        Targets::FullAttention => "relative error, cosine to full",
+        Targets::Codes { .. } => "accuracy, 95% interval",
+        Targets::FullAttention => "relative error, cosine",
         Targets::Values(_) | Targets::None => "relative squared error, cosine",
     };
     let stream = &look.plan.stream;

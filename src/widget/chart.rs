@@ -2,10 +2,16 @@
 //!
 //! Everything that is drawn against axes goes through it, so that all plots of the window look alike.
 
-use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
+use std::sync::Arc;
 
+use eframe::egui::text::{LayoutJob, TextWrapping};
+use eframe::egui::{
+    Color32, FontId, Galley, Id, Painter, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2,
+};
+
+use super::heatmap::Colours;
 use super::line::{self, Dash};
-use super::palette::Ink;
+use super::palette::{Ink, Map};
 use super::ticks::{Scale, number, ticks};
 
 /// The size of the letters on axes and legends.
@@ -92,6 +98,8 @@ pub enum Sign {
     Up,
     /// An open triangle that points down.
     Down,
+    /// A colour map from its start to its end, as a heatmap shows it.
+    Ramp(Map),
 }
 
 /// A line of a legend.
@@ -111,14 +119,30 @@ impl Entry {
     pub fn new(sign: Sign, colour: Color32, text: impl Into<String>) -> Self {
         Self { sign, colour, text: text.into() }
     }
+
+    /// The room that the sign takes before its words.
+    fn room(&self) -> f32 {
+        match self.sign {
+            Sign::Line(_) => 29.0,
+            Sign::Ramp(_) => 37.0,
+            _ => 16.0,
+        }
+    }
 }
 
 impl Chart {
     /// Takes `size` of `ui`, draws paper, grid, ticks and labels, and returns what the pointer does over the plot area.
     ///
     /// `describe` says in a sentence what is drawn: screen readers read it, tests find the plot by it. `legend` stands above
-    /// the plot at the right, the name of the upward axis at the left.
+    /// the plot at the right, the name of the upward axis at the left; in a narrow plot the legend has a row of its own, in a low
+    /// one it is cut, and what is cut is on hover.
     pub fn show(ui: &mut Ui, size: Vec2, x: Axis, y: Axis, legend: &[Entry], describe: &str) -> (Response, Self) {
+        let rows = head_rows(ui, size, &y.label, legend);
+        Self::show_under(ui, size, x, y, legend, describe, rows)
+    }
+
+    /// Like [`Chart::show`], with `rows` rows (see [`head_rows`]) above the plot: so that plots side by side are as high.
+    pub fn show_under(ui: &mut Ui, size: Vec2, x: Axis, y: Axis, legend: &[Entry], describe: &str, rows: usize) -> (Response, Self) {
         let ink = Ink::of(ui);
         let (outer, space) = ui.allocate_exact_size(size, Sense::hover());
         let painter = ui.painter_at(outer);
@@ -128,7 +152,7 @@ impl Chart {
         let y_ticks = ticks(y.min, y.max, y.scale, wanted(outer.height() - 2.0 * line, 2.4 * line), y.whole);
         let y_texts: Vec<_> = y_ticks.iter().map(|v| painter.layout_no_wrap(number(*v), font.clone(), ink.quiet)).collect();
         let left = y_texts.iter().map(|g| g.size().x).fold(0.0, f32::max) + TICK + 4.0;
-        let head = line + 4.0;
+        let head = rows.max(1) as f32 * line + 4.0;
         let rect = Rect::from_min_max(outer.min + vec2(left, head), outer.max - vec2(6.0, line + TICK + 2.0));
         let rect = Rect::from_min_size(rect.min.round(), rect.size().max(vec2(8.0, 8.0)).round());
         let response = ui.interact(rect, space.id.with("plot"), Sense::click());
@@ -140,17 +164,15 @@ impl Chart {
             painter.hline(rect.x_range(), at, Stroke::new(1.0, ink.grid));
             painter.galley(pos2(rect.left() - TICK - text.size().x, at - text.size().y / 2.0), text, ink.quiet);
         }
-        chart.draw_x(&painter, &ink, &font, wanted(rect.width(), 56.0));
+        chart.draw_x(ui, &painter, &ink, &font, wanted(rect.width(), 56.0));
         painter.rect_stroke(rect, 0.0, Stroke::new(1.0, ink.frame), eframe::egui::StrokeKind::Outside);
-        let title = painter.layout_no_wrap(chart.y.label.clone(), font.clone(), ink.quiet);
-        let start = outer.left() + 2.0 + title.size().x;
-        painter.galley(outer.min + vec2(2.0, 0.0), title, ink.quiet);
-        draw_legend(&painter, &ink, &font, Rect::from_min_max(pos2(start + 10.0, outer.top()), pos2(rect.right(), rect.top())), legend);
+        let words = Rect::from_min_max(outer.min + vec2(2.0, 0.0), pos2(rect.right(), rect.top()));
+        draw_head(ui, &painter, &ink, words, &chart.y.label, legend, rows);
         (response, chart)
     }
 
-    fn draw_x(&self, painter: &Painter, ink: &Ink, font: &FontId, wanted: usize) {
-        let label = painter.layout_no_wrap(self.x.label.clone(), font.clone(), ink.quiet);
+    fn draw_x(&self, ui: &Ui, painter: &Painter, ink: &Ink, font: &FontId, wanted: usize) {
+        let label = elided(painter, &self.x.label, self.rect.width(), ink.quiet);
         let top = self.rect.bottom() + TICK;
         let label_left = self.rect.right() - label.size().x;
         for value in ticks(self.x.min, self.x.max, self.x.scale, wanted, self.x.whole) {
@@ -163,7 +185,9 @@ impl Chart {
                 painter.galley(pos2(left, top), text, ink.quiet);
             }
         }
-        painter.galley(pos2(label_left, top), label, ink.quiet);
+        let place = Rect::from_min_size(pos2(label_left, top), label.size());
+        whole_on_hover(ui, place, &label, &self.x.label);
+        painter.galley(place.min, label, ink.quiet);
     }
 
     /// Where a value lies along the screen's width.
@@ -209,20 +233,109 @@ impl Chart {
     }
 }
 
-fn draw_legend(painter: &Painter, ink: &Ink, font: &FontId, area: Rect, entries: &[Entry]) {
-    let texts: Vec<_> = entries.iter().map(|e| painter.layout_no_wrap(e.text.clone(), font.clone(), ink.quiet)).collect();
-    let room = |e: &Entry| if matches!(e.sign, Sign::Line(_)) { 29.0 } else { 16.0 };
-    let mut left = area.right() + 10.0 - entries.iter().zip(&texts).map(|(e, g)| g.size().x + room(e) + 10.0).sum::<f32>();
-    for (entry, text) in entries.iter().zip(texts) {
-        let width = text.size().x + room(entry) + 10.0;
-        // A legend that does not fit loses its first entries, never its letters to the axis' name.
-        if left >= area.left() {
-            let middle = pos2(left + room(entry) / 2.0 - 2.0, area.top() + text.size().y / 2.0);
-            sign(painter, middle, entry.sign, entry.colour, ink);
-            painter.galley(pos2(left + room(entry), area.top()), text, ink.quiet);
-        }
-        left += width;
+/// Points between the entries of a legend, and between it and the axis' name.
+const GAP: f32 = 10.0;
+/// A plot lower than this spends one row on its name and legend, whatever is cut.
+const LOW: f32 = 130.0;
+
+/// Rows above a plot of `size`: 2 where the name of the upward axis and the legend do not fit beside each other, else 1; 1 in
+/// a low plot, which needs its height.
+#[must_use]
+pub fn head_rows(ui: &Ui, size: Vec2, label: &str, legend: &[Entry]) -> usize {
+    let width = |text: &str| text_width(ui.painter(), text);
+    // The plot itself is narrower than what is taken by its ticks' numbers at the left, not by anything at this height.
+    let wanted = 2.0 + width(label) + legend.iter().map(|e| GAP + e.room() + width(&e.text)).sum::<f32>();
+    if size.y >= LOW && !legend.is_empty() && !label.is_empty() && wanted > size.x - 6.0 { 2 } else { 1 }
+}
+
+fn text_width(painter: &Painter, text: &str) -> f32 {
+    painter.layout_no_wrap(text.to_owned(), FontId::proportional(SMALL), Color32::GRAY).size().x
+}
+
+/// A text on one line, cut with an ellipsis where it is wider than `width`.
+fn elided(painter: &Painter, text: &str, width: f32, colour: Color32) -> Arc<Galley> {
+    let mut job = LayoutJob::simple_singleline(text.to_owned(), FontId::proportional(SMALL), colour);
+    job.wrap = TextWrapping::truncate_at_width(width.max(0.0) + 0.5);
+    painter.layout_job(job)
+}
+
+/// Shows the whole of a text that was cut when the pointer is over what is left of it.
+fn whole_on_hover(ui: &Ui, place: Rect, galley: &Galley, whole: &str) {
+    if galley.elided {
+        tip(ui, place, ("whole", whole), whole);
     }
+}
+
+fn tip(ui: &Ui, place: Rect, salt: (&str, &str), text: &str) {
+    let id: Id = ui.scope_id().with(salt).with((place.left() as i32, place.top() as i32));
+    ui.interact(place, id, Sense::hover()).on_hover_text(text);
+}
+
+/// How many entries of a legend stand in `room`, where `widths` are theirs with the gap behind each and `more` that of `+2`:
+/// all, or as many of the first as leave room to say how many are missing.
+fn fitting(widths: &[f32], room: f32, more: f32) -> usize {
+    if widths.iter().sum::<f32>() - GAP <= room {
+        return widths.len();
+    }
+    let mut used = more;
+    widths
+        .iter()
+        .take_while(|w| {
+            used += **w;
+            used <= room
+        })
+        .count()
+}
+
+/// The axis' name and the legend, in one row or two.
+fn draw_head(ui: &Ui, painter: &Painter, ink: &Ink, area: Rect, label: &str, legend: &[Entry], rows: usize) {
+    let widths: Vec<f32> = legend.iter().map(|e| e.room() + text_width(painter, &e.text) + GAP).collect();
+    let more = text_width(painter, "+0");
+    let all = widths.iter().sum::<f32>() - GAP;
+    // In one row the name gives way to the legend, but not all of its letters.
+    let room = if rows > 1 || legend.is_empty() { area.width() } else { (area.width() - all - GAP).max(area.width() * 0.35) };
+    let title = elided(painter, label, room, ink.quiet);
+    let place = Rect::from_min_size(area.min, title.size());
+    let (left, top) = match (rows > 1, label.is_empty()) {
+        (true, _) => (area.left(), area.bottom() - 4.0 - title.size().y),
+        (false, true) => (area.left(), area.top()),
+        (false, false) => (place.right() + GAP, area.top()),
+    };
+    whole_on_hover(ui, place, &title, label);
+    painter.galley(place.min, title, ink.quiet);
+    let shown = fitting(&widths, area.right() - left, more);
+    let hidden = &legend[shown..];
+    let extra = if hidden.is_empty() { -GAP } else { more };
+    let mut at = pos2(area.right() - extra - widths[..shown].iter().sum::<f32>(), top);
+    for (entry, width) in legend.iter().zip(&widths).take(shown) {
+        let text = elided(painter, &entry.text, f32::INFINITY, ink.quiet);
+        sign(painter, pos2(at.x + entry.room() / 2.0 - 2.0, top + text.size().y / 2.0), entry.sign, entry.colour, ink);
+        painter.galley(at + vec2(entry.room(), 0.0), text, ink.quiet);
+        at.x += width;
+    }
+    if !hidden.is_empty() {
+        let text = elided(painter, &format!("+{}", hidden.len()), f32::INFINITY, ink.text);
+        let place = Rect::from_min_size(at, text.size());
+        painter.galley(at, text, ink.text);
+        rest(ui, place, hidden);
+    }
+}
+
+/// The entries of a legend that had no room, on hover.
+fn rest(ui: &Ui, place: Rect, hidden: &[Entry]) {
+    let id = ui.scope_id().with("rest of a legend").with((place.left() as i32, place.top() as i32));
+    let response = ui.interact(place, id, Sense::hover());
+    let names: Vec<&str> = hidden.iter().map(|e| e.text.as_str()).collect();
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("also drawn: {}", names.join(", "))));
+    response.on_hover_ui(|ui| {
+        for entry in hidden {
+            ui.horizontal(|ui| {
+                let (rect, _) = ui.allocate_exact_size(vec2(entry.room(), 12.0), Sense::hover());
+                sign(ui.painter(), rect.center(), entry.sign, entry.colour, &Ink::of(ui));
+                ui.label(&entry.text);
+            });
+        }
+    });
 }
 
 /// Draws the sign of a legend or a mark, about nine points in size.
@@ -248,6 +361,14 @@ pub fn sign(painter: &Painter, at: Pos2, sign: Sign, colour: Color32, ink: &Ink)
             }
         }
         Sign::Line(dash) => line::draw(painter, &[at - vec2(11.7, 0.0), at + vec2(11.7, 0.0)], Stroke::new(1.8, colour), dash),
+        Sign::Ramp(map) => {
+            let colours = Colours { map, min: 0.0, max: 1.0, log: false, paper: (!ink.dark).then_some(ink.paper) };
+            for i in 0..16_u8 {
+                let left = at.x - 15.0 + f32::from(i) * 30.0 / 16.0;
+                let strip = Rect::from_min_max(pos2(left, at.y - 4.5), pos2(left + 30.0 / 16.0 + 0.2, at.y + 4.5));
+                painter.rect_filled(strip, 0.0, colours.of(Some(f32::from(i) / 15.0)));
+            }
+        }
         Sign::Up => drop(painter.add(triangle(at, 4.0, true, colour, Stroke::NONE))),
         Sign::Down => drop(painter.add(triangle(at, 4.0, false, Color32::TRANSPARENT, Stroke::new(1.2, colour)))),
     }
@@ -279,6 +400,16 @@ mod tests {
         // 5 is half-way between 0.5 and 50 where ratios count.
         assert!((Axis::real("", 0.5, 50.0, Scale::Log).share(5.0) - 0.5).abs() < 1e-12);
         assert!(Axis::real("", 0.5, 50.0, Scale::Log).share(0.0) < -1e300, "zero has no place");
+    }
+
+    #[test]
+    fn a_legend_that_does_not_fit_keeps_room_to_say_so() {
+        // Three entries of 40 with a gap of 10 behind each: 140 without the last gap.
+        let widths = [50.0, 50.0, 50.0];
+        assert_eq!(fitting(&widths, 140.0, 12.0), 3);
+        assert_eq!(fitting(&widths, 139.0, 12.0), 2, "50 + 50 + 12 of 139");
+        assert_eq!(fitting(&widths, 111.0, 12.0), 1);
+        assert_eq!((fitting(&widths, 30.0, 12.0), fitting(&[], 0.0, 12.0)), (0, 0));
     }
 
     #[test]

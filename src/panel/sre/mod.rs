@@ -19,7 +19,7 @@ use crate::layer::lola::residency::Residency;
 use crate::session::plan::Plan;
 use crate::trace::Channel;
 use crate::widget::cached::Cached;
-use crate::widget::chart::{Axis, Chart, Entry, Sign};
+use crate::widget::chart::{Axis, Chart, Entry, Sign, head_rows};
 use crate::widget::heatmap::{Colours, Grid, Rule, draw};
 use crate::widget::line::Dash;
 use crate::widget::palette::{Ink, Map};
@@ -28,9 +28,11 @@ use crate::widget::ticks::number;
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How badly the state recalls each candidate for the sparse cache: the score that decides who stays.\n\n\
-Left: all steps up to the playhead; a cell is how many candidates of that step had that score, diamonds are tokens of the marked role, the \
-line is the admission threshold, the smallest score in the cache after the step. Right: the candidates of the last step on the same axis; \
-filled triangles stay in the cache, open ones were folded into the state.\n\n\
+Left: all steps up to the playhead; the colour of a cell, from its key's left end to its right, is how many candidates of that step had that score \
+(ratios count; the exact number is on hover), diamonds are tokens of the marked role, the \
+line is the admission threshold, the smallest score in the cache after the step, once the cache is full. Right: the candidates of the last step on \
+the same axis, twice: first as a histogram, whose bars are as long as there are candidates, then each as a triangle: filled ones stay in the cache, \
+open ones were folded into the state. Triangles are spread sideways so that they do not hide each other; how far means nothing.\n\n\
 The formula: SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, against the state before the step. An empty state recalls zero, so the \
 first scores are |v|^2. The highest stay. (With another score, fifo say, the axis shows that one.)\n\n\
 The axis is logarithmic where scores are above zero; scores that have no place on it lie at its edge and are counted in words. Hover for \
@@ -164,9 +166,9 @@ impl Sre {
         let held = Held { ids, scores, threshold, index, head, chunks, steps, chunk, binned };
         let size = vec2(ui.available_width(), ui.available_height().max(90.0));
         let gap = 2.0;
-        // Side by side on one axis of scores; in a narrow panel below each other.
-        let beside = size.x >= 280.0;
-        let right = (size.x * 0.34).clamp(110.0, 260.0);
+        // Side by side on one axis of scores; below each other only in a panel that is narrow and high enough for two.
+        let beside = size.x >= 280.0 || (size.x >= 190.0 && size.y < 260.0);
+        let right = (size.x * 0.34).clamp(90.0, 260.0);
         let sizes = if beside {
             [vec2(size.x - right - gap, size.y), vec2(right, size.y)]
         } else {
@@ -175,13 +177,16 @@ impl Sre {
         let layout = if beside { Layout::left_to_right(Align::Min) } else { Layout::top_down(Align::Min) };
         ui.with_layout(layout, |ui| {
             ui.spacing_mut().item_spacing = vec2(gap, gap);
-            through_time(ui, look, lane, &held, sizes[0], &mut self.picture, commands);
+            let legend = legend(look, &held, &Ink::of(ui));
+            // Both plots are under as many rows, or one score would lie at two heights.
+            let rows = head_rows(ui, sizes[0], &held.binned.axis.label, &legend);
+            through_time(ui, look, lane, &held, (sizes[0], &legend, rows), &mut self.picture, commands);
             let step = held.chunks.checked_sub(1);
             let list: &[Candidate] = match step {
                 Some(step) => self.step.get(Key::new(look, lane, head, step + 1, ()), || candidates(ids, scores, index, head, step)),
                 None => &[],
             };
-            this_step(ui, look, &held, list, sizes[1], commands);
+            this_step(ui, look, &held, list, (sizes[1], if beside { rows } else { 1 }), commands);
         });
     }
 }
@@ -196,23 +201,30 @@ fn bins_of(scores: &Channel, head: usize, covered: usize, steps: usize, unit: &s
     Some(Binned { axis, beyond, grid, most, covered })
 }
 
+/// The legend of the left plot, with the key of its colours.
+fn legend(look: &Look<'_>, held: &Held<'_>, ink: &Ink) -> Vec<Entry> {
+    let key = format!("1 to {} candidates", number(f64::from(held.binned.most.max(2.0))));
+    let mut legend =
+        vec![Entry::new(Sign::Line(Dash::Solid), ink.limit, "threshold"), Entry::new(Sign::Ramp(Map::Cividis), ink.plain, key)];
+    if let Some(name) = marked_name(&look.plan.stream) {
+        legend.push(Entry::new(Sign::Diamond, ink.mark, name));
+    }
+    legend
+}
+
 fn through_time(
     ui: &mut Ui,
     look: &Look<'_>,
     lane: usize,
     held: &Held<'_>,
-    size: eframe::egui::Vec2,
+    (size, legend, rows): (eframe::egui::Vec2, &[Entry], usize),
     cached: &mut Cached<Key<Canvas>, [TextureHandle; 2]>,
     commands: &mut Vec<Command>,
 ) {
     let ink = Ink::of(ui);
-    let mut legend = vec![Entry::new(Sign::Line(Dash::Solid), ink.limit, "threshold")];
-    if let Some(name) = marked_name(&look.plan.stream) {
-        legend.push(Entry::new(Sign::Diamond, ink.mark, name));
-    }
     let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), held.steps);
     let describe = format!("Scores of the candidates over {} of {} steps, with the admission threshold", held.chunks, held.steps);
-    let (response, chart) = Chart::show(ui, size, x, held.binned.axis.clone(), &legend, &describe);
+    let (response, chart) = Chart::show_under(ui, size, x, held.binned.axis.clone(), legend, &describe, rows);
     let canvas = canvas(ui, chart.rect);
     let scale = ui.pixels_per_point();
     let pictures = cached.get(Key::new(look, lane, held.head, held.binned.covered, canvas), || {

@@ -27,18 +27,27 @@ pub(super) fn tell_candidate(look: &Look<'_>, response: &Response, held: &Held<'
 }
 
 /// The candidates of the last step: bars by fate, and a point each.
-pub(super) fn this_step(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, list: &[Candidate], size: Vec2, commands: &mut Vec<Command>) {
+pub(super) fn this_step(
+    ui: &mut Ui,
+    look: &Look<'_>,
+    held: &Held<'_>,
+    list: &[Candidate],
+    (size, rows): (Vec2, usize),
+    commands: &mut Vec<Command>,
+) {
     let ink = Ink::of(ui);
     let counts = by_fate(list, &held.binned.axis, BINS);
     let most = counts.iter().map(|c| c[0] + c[1]).max().unwrap_or(0).max(1) as usize;
     // The points have the right half of the area to themselves.
-    let x = Axis::count("candidates", most * 2);
+    let label = if size.x >= 230.0 { "histogram | each, spread sideways" } else { "histogram | each" };
+    let x = Axis::count(label, most * 2);
     let mut y = held.binned.axis.clone();
     y.label = String::new();
     let legend = [Entry::new(Sign::Up, ink.cache, "kept"), Entry::new(Sign::Down, ink.plain, "folded")];
     let describe = format!("Distribution of {} candidates of this step by score, kept and folded", list.len());
-    let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
+    let (response, chart) = Chart::show_under(ui, size, x, y, &legend, &describe, rows);
     let painter = chart.painter(ui);
+    painter.vline(chart.x_of(most as f64), chart.rect.y_range(), Stroke::new(1.0, ink.frame));
     for (row, count) in counts.iter().enumerate() {
         let range = bin_range(&chart.y, row, BINS);
         let mut left = 0.0;
