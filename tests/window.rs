@@ -211,6 +211,7 @@ fn a_session_that_cannot_run_says_so_and_the_old_run_stays() {
     }
     assert!(harness.state().problem().is_some(), "no lane is left");
     assert!(says(&harness, "no lane is enabled"));
+    assert!(says(&harness, "Showing the last run that could be made; the session has a problem: no lane is enabled"));
     let run = harness.state().runs().current().unwrap();
     assert!(run.id >= before && !run.plan.lanes.is_empty());
     harness.get_by_label(&format!("Lane {}", names[0])).click_accesskit();
@@ -275,6 +276,98 @@ fn a_saved_session_comes_back_as_it_was() {
     other.state_mut().open(file);
     wait(&mut other, |app| app.timeline().writes() == 1024 && app.at_rest());
     assert_eq!(other.state().session(), asked);
+}
+
+#[test]
+fn a_window_started_on_a_file_runs_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.ron");
+    Session { seed: 41, ..session() }.save(&path, None).unwrap();
+    let builder = Harness::builder().with_size(vec2(1440.0, 900.0)).with_step_dt(1.0 / 60.0);
+    let file = path.clone();
+    let mut harness = builder.build_eframe(|cc| App::opening(&cc.egui_ctx, file, options(ThemeChoice::Dark)).unwrap());
+    assert!(!harness.state().at_rest());
+    settle(&mut harness);
+    assert_eq!(harness.state().session().seed, 41);
+    assert_eq!(harness.state().runs().newest(), 1, "the file's run is the first");
+    assert!(says(&harness, "mine.ron") && !harness.state().edited());
+    click(&mut harness, "New seed");
+    settle(&mut harness);
+    assert!(harness.state().edited() && says(&harness, "mine.ron • edited"));
+    harness.key_press_modifiers(Modifiers::COMMAND | Modifiers::CTRL, Key::S);
+    wait(&mut harness, |app| !app.edited());
+    assert_eq!(Session::open(&path).unwrap().seed, 42);
+}
+
+#[test]
+fn a_window_started_on_a_file_that_is_not_there_says_so_over_the_bundled_capture() {
+    let builder = Harness::builder().with_size(vec2(1440.0, 900.0)).with_step_dt(1.0 / 60.0);
+    let file = std::path::PathBuf::from("not_there.ron");
+    let mut harness = builder.build_eframe(|cc| App::opening(&cc.egui_ctx, file, options(ThemeChoice::Dark)).unwrap());
+    settle(&mut harness);
+    assert!(says(&harness, "The file cannot be opened") && says(&harness, "not_there.ron"));
+    assert!(says(&harness, "unsaved session") && says(&harness, "SmolLM2"));
+    assert_eq!(harness.state().runs().newest(), 1);
+}
+
+/// The window on the needle task with a long stream and a large cache: five digits in several fields.
+fn long_stream() -> Harness<'static, App> {
+    use mnemoscope::param::Params;
+    use mnemoscope::session::{LaneSpec, Source, TaskSource};
+    let params = Params::default().with("T", 65536).with("dk", 4).with("dv", 2);
+    let lane = LaneSpec::new("window", "window", Params::default().with("window", 16384));
+    let source = Source::Task(TaskSource { name: "needles".to_owned(), params });
+    window(Session { source, lanes: vec![lane], ..session() })
+}
+
+#[test]
+fn long_numbers_do_not_widen_the_left_panel() {
+    let mut harness = long_stream();
+    let left = |h: &Harness<'_, App>| h.get_by_label("Playhead").rect().left();
+    let centre = |h: &Harness<'_, App>| h.get_by_label("task tokens T value").rect();
+    let (before, playhead) = (centre(&harness), left(&harness));
+    harness.run_steps(20);
+    assert_eq!((centre(&harness), left(&harness)), (before, playhead));
+}
+
+#[test]
+fn the_focus_is_scrolled_to() {
+    let builder = Harness::builder().with_size(vec2(1200.0, 600.0)).with_step_dt(1.0 / 60.0);
+    let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session(), None, options(ThemeChoice::Dark)).unwrap());
+    settle(&mut harness);
+    let value = harness.get_by_label("LoLA cache value").rect();
+    assert!(value.right() <= 296.0 - 8.0 - 10.0 + 0.5, "the scroll bar has room beside the controls: {value}");
+    let fold = harness.get_by_label("Playhead").rect().top();
+    let last = "Lane full";
+    assert!(harness.get_by_label(last).rect().top() > fold, "it starts below the fold");
+    for _ in 0..200 {
+        press(&mut harness, Key::Tab);
+        if harness.get_by_label(last).is_focused() {
+            harness.run_steps(60);
+            let rect = harness.get_by_label(last).rect();
+            assert!(rect.bottom() <= fold, "{rect} is below {fold}");
+            return;
+        }
+    }
+    panic!("Tab does not come to the last lane");
+}
+
+#[test]
+fn a_task_offers_the_lanes_of_its_example() {
+    use mnemoscope::session::{Source, TaskSource};
+    let mut harness = window(session());
+    let source = Source::Task(TaskSource {
+        name: "needles".to_owned(),
+        params: mnemoscope::param::Params::default().with("T", 1024).with("needles", 16),
+    });
+    harness.state_mut().ask(mnemoscope::app::command::SessionCommand::Source(source).into());
+    settle(&mut harness);
+    click(&mut harness, "Use the lanes of this task's example");
+    settle(&mut harness);
+    let names: Vec<String> = harness.state().session().lanes.iter().map(|l| l.name.clone()).collect();
+    assert_eq!(names, ["full", "OVQ 1024", "LoLA", "LoLCATs", "linear"]);
+    assert_eq!(harness.state().problem(), None);
+    assert!(!says(&harness, "Use the lanes of this task's example"));
 }
 
 #[test]

@@ -58,10 +58,14 @@ impl App {
     }
 
     fn session_command(&mut self, command: SessionCommand) -> bool {
+        if self.opening.is_some() {
+            return false;
+        }
         let session = &mut self.session;
         let before = session.clone();
         match command {
             SessionCommand::Source(source) => session.source = source,
+            SessionCommand::Lanes(lanes) => session.lanes = lanes,
             SessionCommand::LaneParam { lane, name, value } => {
                 if let Some(lane) = session.lanes.get_mut(lane) {
                     set(&mut lane.params, name, value);
@@ -104,6 +108,8 @@ impl App {
 
     fn window_command(&mut self, command: WindowCommand) {
         match command {
+            // There is nothing to save yet.
+            WindowCommand::Save | WindowCommand::SaveAs | WindowCommand::SaveAsPath if self.opening.is_some() => {}
             WindowCommand::Open => self.jobs.pick(Purpose::Open, String::new()),
             WindowCommand::OpenPath => self.ask_path(Purpose::Open, None),
             WindowCommand::OpenFile(path) => self.open(path),
@@ -159,8 +165,10 @@ impl App {
 
     /// What the menu is drawn from.
     pub(super) fn menu_look(&self) -> MenuLook<'_> {
+        let (theme, edited) = (self.options.theme.unwrap_or(self.preferences.theme), self.edited());
+        let session = self.path.as_deref().or(self.opening.as_deref());
         let title = self.runs.current().map_or("", |r| r.plan.stream.labels().title.as_str());
-        MenuLook { preferences: &self.preferences, layout: &self.layout, session: self.path.as_deref(), title }
+        MenuLook { preferences: &self.preferences, theme, layout: &self.layout, session, edited, title }
     }
 
     /// Files dropped on the window: the first is opened.
@@ -189,6 +197,7 @@ impl App {
 
     fn save_to(&mut self, path: PathBuf) {
         let session = self.session();
+        self.saving = Some(session.clone());
         self.jobs.save(session, path, self.base());
     }
 
@@ -243,6 +252,9 @@ impl App {
                 Err(message) => {
                     self.notice = None;
                     self.dialogs.error("The file cannot be opened", message);
+                    if self.opening.take_if(|p| *p == path).is_some() {
+                        self.replan();
+                    }
                 }
             },
             Done::Picked { purpose, path: Some(path), .. } => self.path_given(purpose, path),
@@ -265,8 +277,12 @@ impl App {
         // Whatever is still being checked belongs to the session that is leaving.
         self.ticket += 1;
         self.planning = false;
+        self.opening = None;
+        // Its run goes too: nothing of it may stand under the new session's name.
+        self.runs.clear();
         self.layout = PanelLayout::new(session.view.layout.as_deref());
         self.next_view = Some(session.view.clone());
+        self.kept = session.clone();
         self.session = session;
         self.notice = Some(format!("Opened {}", path.display()));
         self.preferences.remember(&path);
@@ -288,7 +304,16 @@ impl App {
                 if purpose == Purpose::SaveSession {
                     // The capture's path in the file may be another now, as seen from the file's folder.
                     if let Ok(Session { source, .. }) = Session::open(path) {
-                        self.session.source = source;
+                        if let Some(saved) = &mut self.saving {
+                            // What was edited while the file was written stays edited.
+                            if self.session.source == saved.source {
+                                self.session.source = source.clone();
+                            }
+                            saved.source = source;
+                        }
+                    }
+                    if let Some(saved) = self.saving.take() {
+                        self.kept = saved;
                     }
                     self.path = Some(path.to_owned());
                     self.preferences.remember(path);

@@ -1,6 +1,6 @@
 //! The window's state and its frame: receive, carry out, paint.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use eframe::egui::{self, CentralPanel, Context, Frame, Margin, Panel, RichText, 
 use crate::app::command::{Command, ViewCommand};
 use crate::app::commands;
 use crate::app::dialogs::Dialogs;
+use crate::app::focus;
 use crate::app::inspector::Inspector;
 use crate::app::jobs::{Jobs, Prepared};
 use crate::app::layout::{self, PanelLayout};
@@ -51,6 +52,12 @@ pub(super) struct Exporting {
 pub struct App {
     pub(super) session: Session,
     pub(super) path: Option<PathBuf>,
+    /// The session as it was opened or saved last; it is edited where it differs from this.
+    pub(super) kept: Session,
+    /// The file that the window was started on, until it has been opened or refused; nothing runs meanwhile.
+    pub(super) opening: Option<PathBuf>,
+    /// What is being written to the session's file.
+    pub(super) saving: Option<Session>,
     pub(super) runs: Runs,
     pub(super) timeline: Timeline,
     pub(super) selection: Selection,
@@ -84,6 +91,24 @@ impl App {
     /// # Errors
     /// If the operating system gives no threads.
     pub fn new(ctx: &Context, session: Session, path: Option<PathBuf>, options: Options) -> std::io::Result<Self> {
+        let mut app = Self::idle(ctx, session, path, options)?;
+        app.replan();
+        Ok(app)
+    }
+
+    /// A window on a file, which shows nothing until the file has been read and checked, and then its run. If the file
+    /// cannot be opened, a dialog says so and the bundled capture is shown.
+    ///
+    /// # Errors
+    /// If the operating system gives no threads.
+    pub fn opening(ctx: &Context, file: PathBuf, options: Options) -> std::io::Result<Self> {
+        let mut app = Self::idle(ctx, Session::default(), None, options)?;
+        app.opening = Some(file.clone());
+        app.open(file);
+        Ok(app)
+    }
+
+    fn idle(ctx: &Context, session: Session, path: Option<PathBuf>, options: Options) -> std::io::Result<Self> {
         let wake = |ctx: &Context| {
             let ctx = ctx.clone();
             move || ctx.request_repaint()
@@ -91,11 +116,14 @@ impl App {
         let preferences = options.preferences.as_deref().map(Preferences::load).unwrap_or_default();
         theme::install(ctx, options.theme.unwrap_or(preferences.theme), preferences.scale);
         let view = session.view.clone();
-        let mut app = Self {
+        Ok(Self {
             layout: PanelLayout::new(view.layout.as_deref()),
             timeline: Timeline::new(0, 1, view.position, view.speed, view.repeat),
             selection: Selection { hovered: None, token: view.token },
             next_view: Some(view),
+            kept: session.clone(),
+            opening: None,
+            saving: None,
             session,
             path,
             runs: Runs::default(),
@@ -117,15 +145,13 @@ impl App {
             inspector: Inspector::default(),
             last_time: 0.0,
             frame_seconds: 0.0,
-        };
-        app.replan();
-        Ok(app)
+        })
     }
 
     /// True when nothing is under way: no session being checked, no run computing. For tests and pictures.
     #[must_use]
     pub fn at_rest(&self) -> bool {
-        !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing()
+        self.opening.is_none() && !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing()
     }
 
     /// The time of the run on screen.
@@ -150,6 +176,13 @@ impl App {
     #[must_use]
     pub fn problem(&self) -> Option<&Problem> {
         self.problem.as_ref()
+    }
+
+    /// True if what the session computes differs from what was opened or saved last. Where the playhead stands and how
+    /// the panels lie is no edit.
+    #[must_use]
+    pub fn edited(&self) -> bool {
+        Session { view: self.kept.view.clone(), ..self.session.clone() } != self.kept
     }
 
     /// The session as it would be saved now.
@@ -183,10 +216,12 @@ impl App {
         self.paint(ui, &mut asked);
         self.hover(&mut asked);
         self.carry_out_all(asked);
+        self.entitle();
         if let Some((purpose, path)) = self.dialogs.ui(ui.ctx()) {
             self.path_given(purpose, path);
             ui.ctx().request_repaint();
         }
+        focus::outline(ui.ctx());
         self.frame_seconds += (start.elapsed().as_secs_f64() - self.frame_seconds) * 0.1;
     }
 
@@ -224,7 +259,15 @@ impl App {
         self.selection.hovered = None;
         self.selection.token = self.selection.token.filter(|t| *t < total);
         self.dismissed = 0;
-        let title = format!("{} · Mnemoscope", run.plan.stream.labels().title);
+    }
+
+    /// The window's title: the file, whether it is edited, and what the stream on screen is.
+    fn entitle(&mut self) {
+        let Some(run) = self.runs.current() else { return };
+        let file = self.path.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy());
+        let mark = if file.is_some() && self.edited() { " •" } else { "" };
+        let file = file.map_or_else(String::new, |n| format!("{n}{mark} · "));
+        let title = format!("{file}{} · Mnemoscope", run.plan.stream.labels().title);
         if title != self.title {
             self.ctx.send_viewport_cmd(ViewportCommand::Title(title.clone()));
             self.title = title;
@@ -274,24 +317,27 @@ impl App {
         self.strips(ui);
         Panel::bottom("status").frame(bar).exact_size(22.0).show(ui, |ui| {
             let frame_seconds = (!self.options.without_times).then_some(self.frame_seconds);
-            let computing = self.planning || self.runs.computing();
+            let computing = self.opening.is_some() || self.planning || self.runs.computing();
             let exporting = self.exporting.as_ref().map(|e| e.share);
             let status = Status { run: self.runs.current(), computing, exporting, notice: self.notice.as_deref(), frame_seconds };
             status_bar::ui(ui, status, asked);
         });
-        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, .. } = self;
+        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, .. } = self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
         Panel::bottom("timeline").frame(side).exact_size(88.0).show(ui, |ui| {
             if let Some(plan) = &plan {
                 bar.ui(ui, plan, timeline, *selection, asked);
             }
         });
-        Panel::left("session").frame(side).default_size(268.0).size_range(230.0..=420.0).show(ui, |ui| {
-            let look = SessionLook { session, plan: plan.as_deref(), problem: problem.as_ref(), layers };
-            session_panel::ui(ui, look, asked);
+        Panel::left("session").frame(side).default_size(296.0).size_range(270.0..=440.0).show(ui, |ui| {
+            // While a file is being opened there is no session to set.
+            if opening.is_none() {
+                let look = SessionLook { session, plan: plan.as_deref(), problem: problem.as_ref(), layers };
+                session_panel::ui(ui, look, asked);
+            }
         });
         let Some(run) = runs.current() else {
-            loading(ui, problem.as_ref());
+            loading(ui, opening.as_deref(), problem.as_ref());
             return;
         };
         let lanes: Vec<LaneLook<'_>> = run
@@ -322,6 +368,9 @@ impl App {
             }
             CentralPanel::default().frame(Frame::NONE).show(ui, |ui| inspector.ui(ui, &look, asked));
         });
+        if let Some(problem) = problem {
+            stale(ui, problem);
+        }
         let centre = Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::same(0));
         CentralPanel::default().frame(centre).show(ui, |ui| layout.ui(ui, &look, asked));
     }
@@ -353,12 +402,25 @@ impl App {
     }
 }
 
+/// A line over the centre: what is below is not of the session as set.
+fn stale(ui: &mut Ui, problem: &Problem) {
+    let colour = ui.visuals().error_fg_color;
+    let frame = Frame::new().fill(colour.gamma_multiply(0.16)).inner_margin(Margin::symmetric(8, 3));
+    Panel::top("stale").frame(frame).show(ui, |ui| {
+        let text = format!("Showing the last run that could be made; the session has a problem: {}", problem.message);
+        ui.add(egui::Label::new(RichText::new(&text).color(colour)).truncate()).on_hover_text(text);
+    });
+}
+
 /// The centre before the first run: what is going on, or why nothing is.
-fn loading(ui: &mut Ui, problem: Option<&Problem>) {
+fn loading(ui: &mut Ui, file: Option<&Path>, problem: Option<&Problem>) {
     CentralPanel::default().show(ui, |ui| {
         ui.centered_and_justified(|ui| match problem {
             Some(problem) => ui.colored_label(ui.visuals().error_fg_color, &problem.message),
-            None => ui.weak("Loading the stream"),
+            None => match file.and_then(Path::file_name) {
+                Some(name) => ui.weak(format!("Loading {}…", name.to_string_lossy())),
+                None => ui.weak("Loading the stream…"),
+            },
         });
     });
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::app::theme::ThemeChoice;
 use crate::param::ParamValue;
-use crate::session::{BackendChoice, Source};
+use crate::session::{BackendChoice, LaneSpec, Source};
 
 /// What a panel, a key or a menu asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +69,8 @@ pub enum TimeCommand {
 pub enum SessionCommand {
     /// Another source.
     Source(Source),
+    /// Other lanes, all of them.
+    Lanes(Vec<LaneSpec>),
     /// One parameter of a lane, by the lane's place in the session.
     LaneParam { lane: usize, name: &'static str, value: Option<ParamValue> },
     /// One parameter of the task.

@@ -122,6 +122,17 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
     });
 }
 
+/// A shortcut as it is printed on the keyboard: `[` where egui says `OpenBracket`.
+#[must_use]
+pub fn key_text(ctx: &Context, shortcut: &KeyboardShortcut) -> String {
+    let key = shortcut.logical_key;
+    let text = ctx.format_shortcut(shortcut);
+    match key {
+        Key::OpenBracket | Key::CloseBracket => text.replace(key.name(), key.symbol_or_name()),
+        _ => text,
+    }
+}
+
 fn modifiers(m: Modifiers) -> u8 {
     u8::from(m.shift) + u8::from(m.command) + u8::from(m.alt)
 }
@@ -139,6 +150,13 @@ mod tests {
         for (i, a) in keys.iter().enumerate() {
             assert!(!keys[..i].contains(a), "{a:?} is given twice");
         }
+    }
+
+    #[test]
+    fn brackets_are_shown_as_they_are_printed() {
+        let text = |name: &str| key_text(&Context::default(), &command(name).and_then(|c| c.key).unwrap());
+        assert_eq!((text("slower").as_str(), text("faster").as_str()), ("[", "]"));
+        assert_eq!(text("play"), "Space");
     }
 
     #[test]

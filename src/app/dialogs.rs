@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, Grid, Id, Key, Label, Modal, RichText, TextEdit, Ui};
 
-use crate::app::commands::{COMMANDS, GROUPS};
+use crate::app::commands::{COMMANDS, GROUPS, key_text};
 use crate::app::jobs::Purpose;
 
 /// One dialog.
@@ -136,7 +136,7 @@ fn keys(ui: &mut Ui, close: &mut bool) {
         Grid::new(title).num_columns(2).spacing([16.0, 2.0]).min_col_width(150.0).show(ui, |ui| {
             for (title, key) in with_keys {
                 ui.label(title.trim_end_matches('…'));
-                ui.weak(ui.ctx().format_shortcut(&key));
+                ui.weak(key_text(ui.ctx(), &key));
                 ui.end_row();
             }
         });

@@ -112,7 +112,7 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
         facts.row("score last", format!("{} (step {step})", number(v)));
     }
     if let Some(t) = done.checked_sub(1).and_then(|s| lane.trace.channel("threshold")?.reals_at(look.kv_head, s).first().copied()) {
-        facts.row("admission threshold now", if t.is_nan() { "none: the cache is not full".to_owned() } else { number(t) });
+        facts.row("admission threshold now", threshold(lane.plan.setup.params.size("cache"), t));
     }
     if let Some(step) = index.entered(write).filter(|&s| s < done) {
         facts.row("admitted at", format!("step {step}"));
@@ -122,6 +122,17 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
         facts.row("displaced at", format!("step {step}, by {}", tokens(by)));
     }
     facts
+}
+
+/// The admission threshold of a cache of `size` pairs, in words where there is none.
+fn threshold(size: usize, value: f32) -> String {
+    if size == 0 {
+        "there is no cache".to_owned()
+    } else if value.is_nan() {
+        "none: the cache is not full".to_owned()
+    } else {
+        number(value)
+    }
 }
 
 /// A score, with the step at which it was given.
@@ -184,7 +195,7 @@ fn answer(look: &Look<'_>, lane: &LaneLook<'_>, name: &str, read: usize) -> Vec<
         rows.push((format!("{name} {read}"), format!("error {relative}{cosine}")));
     }
     if let [w, c, s] = lane.trace.channel("shares").map_or(&[][..], |c| c.reals_at(head, read)) {
-        let share = |v: &f32| format!("{:.0}%", v * 100.0);
+        let share = |v: &f32| format!("{:.0}%", (v * 100.0).round());
         rows.push(("its weight from".to_owned(), format!("window {}, cache {}, state {}", share(w), share(c), share(s))));
     }
     rows
@@ -228,6 +239,13 @@ mod tests {
             assert_eq!(number(v), text);
         }
         assert_eq!(number(f32::INFINITY), "inf");
+    }
+
+    #[test]
+    fn a_lane_without_a_cache_has_no_threshold() {
+        assert_eq!(threshold(0, f32::NAN), "there is no cache");
+        assert_eq!(threshold(8, f32::NAN), "none: the cache is not full");
+        assert_eq!(threshold(8, 0.125), "0.125");
     }
 
     #[test]

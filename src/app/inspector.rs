@@ -1,5 +1,6 @@
 //! The right panel: what is known of the token that is hovered or selected, lane by lane.
 
+use eframe::egui::style::ScrollStyle;
 use eframe::egui::{Align, Label, Layout, RichText, ScrollArea, Sense, Ui, vec2};
 
 use crate::app::command::{Command, ViewCommand};
@@ -24,6 +25,7 @@ impl Inspector {
             nothing(ui);
             return;
         };
+        ui.spacing_mut().scroll = ScrollStyle::solid();
         ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             head(ui, look, write, commands);
             for number in 0..look.lanes.len() {
@@ -96,6 +98,6 @@ fn head(ui: &mut Ui, look: &Look<'_>, write: usize, commands: &mut Vec<Command>)
         ui.painter().rect_filled(rect, 5.0, theme::role_colour(role, labels.roles.marked, dark));
         let name = labels.roles.names.get(role as usize).map_or("token", String::as_str);
         ui.label(name);
-        ui.weak(format!("written in step {} of the timeline", write / look.plan.step));
+        ui.weak(format!("written in step {}", write / look.plan.step));
     });
 }

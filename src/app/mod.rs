@@ -13,6 +13,7 @@ pub mod command;
 pub mod commands;
 pub mod dialogs;
 pub mod facts;
+pub mod focus;
 pub mod icon;
 pub mod inspector;
 pub mod jobs;
@@ -55,7 +56,7 @@ pub enum AppError {
 
 /// Opens the window on a file, or on the bundled capture, and returns when it is closed.
 ///
-/// A file that cannot be opened is said in the window, over the bundled capture.
+/// Until a file has been read and checked nothing runs. If it cannot be opened, that is said over the bundled capture.
 ///
 /// # Errors
 /// If there is no window: no display, no adapter to paint with.
@@ -66,10 +67,10 @@ pub fn run(file: Option<PathBuf>) -> Result<(), AppError> {
         options,
         Box::new(|cc| {
             let options = Options { preferences: prefs::Preferences::path(), ..Options::default() };
-            let mut app = App::new(&cc.egui_ctx, Session::default(), None, options)?;
-            if let Some(file) = file {
-                app.open(file);
-            }
+            let app = match file {
+                Some(file) => App::opening(&cc.egui_ctx, file, options)?,
+                None => App::new(&cc.egui_ctx, Session::default(), None, options)?,
+            };
             Ok(Box::new(app))
         }),
     );

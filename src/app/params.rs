@@ -1,14 +1,19 @@
 //! One row per parameter, made from its [`ParamSpec`]: the name, a control that fits its kind, and a dot that says it
 //! differs from its default and puts it back.
 
-use eframe::egui::{self, Align, Checkbox, ComboBox, CursorIcon, DragValue, Label, Layout, Sense, Slider, Ui, vec2};
+use eframe::egui::{
+    self, Align, Checkbox, ComboBox, CursorIcon, Direction, DragValue, Label, Layout, Response, Sense, Slider, Ui, UiBuilder, Widget, vec2,
+};
 
 use crate::app::theme;
 use crate::param::{ParamKind, ParamSpec, ParamValue};
 
 /// Room for the names of parameters.
-pub const NAME_WIDTH: f32 = 102.0;
-const NUMBER_WIDTH: f32 = 50.0;
+pub const NAME_WIDTH: f32 = 112.0;
+/// Room for six digits.
+const NUMBER_WIDTH: f32 = 60.0;
+/// A slider with less room than this says nothing.
+const SLIDER_WIDTH: f32 = 24.0;
 
 /// What a row is drawn from.
 #[derive(Debug, Clone, Copy)]
@@ -119,14 +124,26 @@ fn float(value: Option<&ParamValue>) -> Option<f64> {
 fn number<N: egui::emath::Numeric>(ui: &mut Ui, name: &str, value: &mut N, range: std::ops::RangeInclusive<N>, log: bool) {
     let (min, max) = (*range.start(), *range.end());
     let span = max.to_f64() - min.to_f64();
-    ui.spacing_mut().slider_width = (ui.available_width() - NUMBER_WIDTH - 4.0).max(30.0);
+    let slider_width = ui.available_width() - NUMBER_WIDTH - ui.spacing().item_spacing.x;
     // The smallest step that a logarithmic slider over zero tells apart.
     let smallest = if N::INTEGRAL { 1.0 } else { (span * 1e-6).max(1e-6) };
-    ui.add(Slider::new(value, range.clone()).show_value(false).logarithmic(log).smallest_positive(smallest)).accessible_name(name);
-    ui.spacing_mut().interact_size.x = NUMBER_WIDTH;
+    if slider_width >= SLIDER_WIDTH {
+        ui.spacing_mut().slider_width = slider_width;
+        ui.add(Slider::new(value, range.clone()).show_value(false).logarithmic(log).smallest_positive(smallest)).accessible_name(name);
+    }
     let speed = if N::INTEGRAL { (value.to_f64().abs() * 0.01).max(0.2) } else { (value.to_f64().abs() * 0.01).max(span * 1e-4) };
     let field = DragValue::new(value).range(range).speed(speed).custom_formatter(|v, _| short(v)).update_while_editing(false);
-    ui.add_sized(vec2(NUMBER_WIDTH, 20.0), field).accessible_name(format!("{name} value"));
+    exactly(ui, NUMBER_WIDTH, field).accessible_name(format!("{name} value"));
+}
+
+/// A widget in exactly this width: what does not fit is cut off, and moves nothing.
+pub fn exactly(ui: &mut Ui, width: f32, widget: impl Widget) -> Response {
+    let (_, rect) = ui.allocate_space(vec2(width, 20.0));
+    let mut inside = ui.new_child(UiBuilder::new().max_rect(rect).layout(Layout::centered_and_justified(Direction::LeftToRight)));
+    inside.shrink_clip_rect(rect.expand(1.0));
+    inside.spacing_mut().interact_size.x = 0.0;
+    inside.spacing_mut().button_padding.x = 4.0;
+    inside.add(widget)
 }
 
 /// A number in at most about six characters.

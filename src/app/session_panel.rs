@@ -1,8 +1,12 @@
 //! The left panel: where the stream comes from, the lanes, and every parameter.
 
-use eframe::egui::{self, Align, CollapsingHeader, ComboBox, DragValue, Label, Layout, RichText, ScrollArea, Sense, Ui, vec2};
+use std::sync::LazyLock;
+
+use eframe::egui::style::ScrollStyle;
+use eframe::egui::{self, Align, CollapsingHeader, ComboBox, DragValue, Label, Layout, RichText, ScrollArea, Sense, Ui, UiBuilder, vec2};
 
 use crate::app::command::{Command, SessionCommand, ViewCommand};
+use crate::app::focus;
 use crate::app::icon::{self, Icon};
 use crate::app::params::{self, Row};
 use crate::app::theme;
@@ -37,6 +41,16 @@ pub struct SessionLook<'a> {
 
 /// Draws the panel.
 pub fn ui(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
+    // Inside a rectangle of its own, nothing in the panel makes it wider.
+    let rect = ui.available_rect_before_wrap();
+    ui.allocate_rect(rect, Sense::hover());
+    let mut inside = ui.new_child(UiBuilder::new().max_rect(rect).layout(*ui.layout()));
+    // A bar that has room of its own, so that it covers no control.
+    inside.spacing_mut().scroll = ScrollStyle::solid();
+    contents(&mut inside, look, commands);
+}
+
+fn contents(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
     ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
         heading(ui, "Stream");
         source(ui, look, commands);
@@ -51,6 +65,7 @@ pub fn ui(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
             lane_ui(ui, look, index, lane, commands);
         }
         ui.add_space(6.0);
+        focus::follow(ui);
     });
 }
 
@@ -115,6 +130,7 @@ fn source(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
             }
         }
     }
+    example(ui, session, commands);
     if let Some(plan) = look.plan {
         let labels = plan.stream.labels();
         let about = if labels.about.is_empty() { labels.title.clone() } else { labels.about.clone() };
@@ -130,6 +146,27 @@ fn source(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
             ui.add(Label::new(RichText::new(size).weak().small()).truncate()).on_hover_text(about);
         });
     }
+}
+
+/// The session that is shipped with the program for a task: lanes that fit the task.
+static NEEDLES: LazyLock<Option<Session>> = LazyLock::new(|| {
+    let text = include_str!("../../sessions/needles.ron");
+    Session::from_ron(text, "needles.ron").inspect_err(|e| log::error!("{e}")).ok()
+});
+
+/// Offers the lanes of the task's shipped session where the session has others.
+fn example(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
+    let (Source::Task(now), Some(shipped)) = (&session.source, NEEDLES.as_ref()) else { return };
+    if !matches!(&shipped.source, Source::Task(t) if t.name == now.name) || shipped.lanes == session.lanes {
+        return;
+    }
+    ui.horizontal(|ui| {
+        ui.add_space(12.0);
+        let button = ui.small_button("Use the lanes of this task's example");
+        if button.on_hover_text("Replaces the lanes by those of sessions/needles.ron, which are set for this task").clicked() {
+            commands.push(Command::Session(SessionCommand::Lanes(shipped.lanes.clone())));
+        }
+    });
 }
 
 fn capture_ui(ui: &mut Ui, look: SessionLook<'_>, capture: &CaptureSource, commands: &mut Vec<Command>) {
@@ -177,7 +214,7 @@ fn heads(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
 fn seed(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
     labelled(ui, "seed", |ui| {
         let mut seed = session.seed;
-        let field = ui.add_sized(vec2(52.0, 20.0), DragValue::new(&mut seed).speed(0.05).update_while_editing(false));
+        let field = params::exactly(ui, 60.0, DragValue::new(&mut seed).speed(0.05).update_while_editing(false));
         if field.accessible_name("Seed").changed() {
             commands.push(Command::Session(SessionCommand::Seed(seed)));
         }
@@ -266,4 +303,16 @@ fn notes(ui: &mut Ui, lane: Option<&PlanLane>) {
             ui.add(Label::new(RichText::new(note).small().weak()).wrap());
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_session_is_of_its_task() {
+        let shipped = NEEDLES.as_ref().unwrap();
+        assert!(matches!(&shipped.source, Source::Task(t) if t.name == "needles"));
+        assert!(shipped.lanes.iter().any(|l| l.layer == "lola" && l.enabled));
+    }
 }

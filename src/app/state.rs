@@ -147,6 +147,12 @@ impl Runs {
         Request::Run { id: self.last_id, plan }
     }
 
+    /// Forgets both: what they show is of another session.
+    pub fn clear(&mut self) {
+        self.current = None;
+        self.next = None;
+    }
+
     /// Takes in an event; events of older runs are thrown away.
     pub fn apply(&mut self, event: Event) {
         let id = id_of(&event);

@@ -156,7 +156,7 @@ fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: Selection, com
             commands.push(Command::Time(TimeCommand::Speed(speed)));
         }
         ui.add_space(10.0);
-        ui.strong(format!("{} of {} steps", time.step_index(), time.steps()));
+        ui.strong(format!("{} of {} steps done", time.step_index(), time.steps()));
         ui.weak(format!("{} of {} writes", time.writes(), time.total()));
         if time.reached() < time.total() {
             ui.weak(format!("(computed to {})", time.reached()));
@@ -184,7 +184,16 @@ pub fn describe(plan: &Plan, write: usize) -> String {
 #[must_use]
 pub fn token_text(plan: &Plan, write: usize) -> Option<String> {
     let text = plan.stream.labels().tokens.as_ref()?.get(write)?;
-    Some(format!("'{}'", text.escape_debug()))
+    Some(format!("'{}'", visible(text)))
+}
+
+/// A text as it is, with the blanks that would move it, and what has no picture, written out: a new line as `\n`.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { out.extend(c.escape_debug()) } else { out.push(c) }
+    }
+    out
 }
 
 fn interact(ui: &mut Ui, ruler: Rect, ribbon: Rect, scale: Scale, time: &Timeline, commands: &mut Vec<Command>) {
@@ -316,5 +325,11 @@ mod tests {
     fn tokens_are_described_with_their_blanks() {
         assert_eq!(describe(&plan(64, 16), 11), "token 11  ' t11'  needle");
         assert_eq!(describe(&plan(64, 16), 3), "token 3  ' t3'  hay");
+    }
+
+    #[test]
+    fn texts_are_shown_as_they_are_but_for_what_cannot_be_seen() {
+        assert_eq!(visible(" say \"it's\" \\"), " say \"it's\" \\");
+        assert_eq!(visible("a\n\tb\r\u{1b}"), "a\\n\\tb\\r\\u{1b}");
     }
 }

@@ -20,7 +20,7 @@ use crate::session::file::SessionError;
 pub struct Args {
     /// A session, a capture, or `bundled`
     session: PathBuf,
-    /// The step of the timeline to show; the session's own, or the end, where it is not given
+    /// How many steps of the timeline are done (0 is the start); the session's own, or all, where it is not given
     #[arg(long)]
     step: Option<usize>,
     /// Width and height in points
@@ -59,7 +59,7 @@ pub enum ScreenshotError {
     #[error("{0}")]
     Run(String),
     /// There are fewer steps.
-    #[error("--step is {step}, but the timeline has the steps 0 to {steps}")]
+    #[error("--step is {step}, but the timeline has {steps} steps: from 0 to {steps} can be done")]
     #[allow(missing_docs, reason = "the message explains them")]
     Step { step: usize, steps: usize },
     /// There are fewer tokens.

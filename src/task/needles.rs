@@ -29,8 +29,8 @@ static PARAMS: &[ParamSpec] = &[
     int("T", "tokens T", "Writes in the stream, needles among them.", 16, 131_072, 4096),
     int("needles", "needles", "Facts said once; each is asked for after the stream.", 1, 4096, 8),
     int("haystack", "hay", "Different sentences of the haystack, each always with its own value.", 1, 4096, 16),
-    int("dk", "key dimension dk", "Numbers in a key.", 1, 256, 64),
-    int("dv", "value dimension dv", "Numbers in a value.", 1, 256, 64),
+    int("dk", "key dim dk", "Numbers in a key.", 1, 256, 64),
+    int("dv", "value dim dv", "Numbers in a value.", 1, 256, 64),
     int("values", "values", "Different values there are: an answer by chance is right once in so many.", 2, 16_384, 128),
     ParamSpec {
         name: "noise",

@@ -85,7 +85,7 @@ static PARAMS: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "linear_weight",
-        title: "weight of the state",
+        title: "state weight",
         doc: "The factor w on the linear state's part of a read: (1 - g) / g of a LoLCATs gate g.",
         kind: ParamKind::Float { min: 0.0, max: 1e6, default: 1.0, log: true },
     },

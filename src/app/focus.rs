@@ -1,0 +1,43 @@
+//! The keyboard's focus: always seen, and scrolled to.
+
+use eframe::egui::{Context, Id, Painter, Rect, Response, Stroke, StrokeKind, Ui};
+
+use crate::app::theme;
+
+/// The widget that has the focus.
+fn focused(ctx: &Context) -> Option<Response> {
+    ctx.memory(|m| m.focused()).and_then(|id| ctx.read_response(id))
+}
+
+/// Outlines the widget that has the focus. To be called when everything has been drawn.
+pub fn outline(ctx: &Context) {
+    let Some(response) = focused(ctx) else { return };
+    // Where it is cut off at an edge of its panel, so is the outline.
+    let rect = response.rect.intersect(response.interact_rect);
+    if rect.is_positive() {
+        let colour = theme::accent(ctx.global_style().visuals.dark_mode);
+        let painter = Painter::new(ctx.clone(), response.layer_id, Rect::EVERYTHING);
+        painter.rect_stroke(rect.expand(1.0), 4.0, Stroke::new(2.0, colour), StrokeKind::Middle);
+    }
+}
+
+/// Scrolls to the widget that has just got the focus, if it is in `ui` and not wholly seen. To be called at the end of what
+/// a scroll area holds.
+pub fn follow(ui: &Ui) {
+    let now = focused(ui.ctx());
+    let key = ui.scope_id().with("focus");
+    let before: Option<Id> = ui.data(|d| d.get_temp(key));
+    if before == now.as_ref().map(|r| r.id) {
+        return;
+    }
+    let Some(response) = now else {
+        ui.data_mut(|d| d.remove::<Id>(key));
+        return;
+    };
+    ui.data_mut(|d| d.insert_temp(key, response.id));
+    // Another panel's widget may lie where this one's would lie if it were not cut off, but that widget is wholly seen.
+    let cut = !ui.clip_rect().contains_rect(response.rect) && response.interact_rect != response.rect;
+    if cut && response.layer_id == ui.layer_id() && ui.min_rect().contains(response.rect.center()) {
+        ui.scroll_to_rect(response.rect.expand(4.0), None);
+    }
+}
