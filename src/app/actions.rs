@@ -303,14 +303,14 @@ impl App {
                 }
                 if purpose == Purpose::SaveSession {
                     // The capture's path in the file may be another now, as seen from the file's folder.
-                    if let Ok(Session { source, .. }) = Session::open(path) {
-                        if let Some(saved) = &mut self.saving {
-                            // What was edited while the file was written stays edited.
-                            if self.session.source == saved.source {
-                                self.session.source = source.clone();
-                            }
-                            saved.source = source;
+                    if let Ok(Session { source, .. }) = Session::open(path)
+                        && let Some(saved) = &mut self.saving
+                    {
+                        // What was edited while the file was written stays edited.
+                        if self.session.source == saved.source {
+                            self.session.source = source.clone();
                         }
+                        saved.source = source;
                     }
                     if let Some(saved) = self.saving.take() {
                         self.kept = saved;

@@ -1,12 +1,16 @@
 //! The keyboard's focus: always seen, and scrolled to.
 
-use eframe::egui::{Context, Id, Painter, Rect, Response, Stroke, StrokeKind, Ui};
+use eframe::egui::{Context, Id, Memory, Painter, Rect, Response, Stroke, StrokeKind, Ui};
 
 use crate::app::theme;
 
-/// The widget that has the focus.
+/// The widget that has the focus; none in a frame in which a pointer's button goes down or up, for there the question itself
+/// would take the focus from a widget that was given it by a click elsewhere (a dialog's field, by a menu).
 fn focused(ctx: &Context) -> Option<Response> {
-    ctx.memory(|m| m.focused()).and_then(|id| ctx.read_response(id))
+    if ctx.input(|i| i.pointer.any_pressed() || i.pointer.any_released()) {
+        return None;
+    }
+    ctx.memory(Memory::focused).and_then(|id| ctx.read_response(id))
 }
 
 /// Outlines the widget that has the focus. To be called when everything has been drawn.
