@@ -6,6 +6,7 @@ use super::common::{
     Canvas, Key, LaneChoice, canvas, cover, crowd, facts, head_of, is_marked, lanes_with, marked_name, paint_until, plural, point_at,
     role_name, select_ring, texture, token_name, words, writes_seen,
 };
+use super::growth::n_max;
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::stream::Stream;
@@ -89,20 +90,19 @@ impl Panel for Assignments {
         let stream = &look.plan.stream;
         let ink = Ink::of(ui);
         let highest = rows_held(trace, head, rows.assignments);
+        // While the run goes on the axis grows in steps, or every block would need a new picture.
+        let top = match n_max(look, lane) {
+            Some(n) if rows.assignments.len() < stream.writes() => highest.next_multiple_of((n / 16).max(1)),
+            _ => highest,
+        };
         let describe = format!("Assignments of {seen} tokens to {highest} centroids, founders ringed, at write {}", look.writes);
         let size = vec2(ui.available_width(), ui.available_height().max(80.0));
-        let (response, chart) = Chart::show(
-            ui,
-            size,
-            Axis::count("token", stream.writes()),
-            Axis::count("centroid", highest),
-            &legend(stream, &ink),
-            &describe,
-        );
+        let (response, chart) =
+            Chart::show(ui, size, Axis::count("token", stream.writes()), Axis::count("centroid", top), &legend(stream, &ink), &describe);
         let canvas = canvas(ui, chart.rect);
         let covered = cover(rows.assignments.len(), seen, stream.writes());
         let scale = ui.pixels_per_point();
-        let picture = self.picture.get(Key::new(look, lane, head, covered, (canvas, highest)), || {
+        let picture = self.picture.get(Key::new(look, lane, head, covered, (canvas, top)), || {
             Picture(texture(ui, "assignments", picture(&rows, covered, stream, &chart, canvas, scale, ink)))
         });
         paint_until(ui, &chart, &picture.0, seen as f64);

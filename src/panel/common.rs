@@ -44,13 +44,18 @@ impl<E> Key<E> {
 /// How many of the `held` entries of a channel a picture should be made of, when `seen` of them lie before the playhead and
 /// `total` are to come.
 ///
-/// While the run goes on far ahead of the playhead, a picture is made anew sixteen times in all, not with every block;
-/// it always covers what is seen.
+/// While the run goes on ahead of the playhead, a picture is made anew sixteen times in all, or 64 where the playhead is
+/// nearer to the run's end than that, not with every block; it always covers what is seen.
 #[must_use]
 pub fn cover(held: usize, seen: usize, total: usize) -> usize {
-    let part = total.div_ceil(16).max(1);
-    let settled = if held >= total { held } else { held / part * part };
-    if seen <= settled { settled } else { held }
+    if held >= total {
+        return held;
+    }
+    let settled = |parts: usize| {
+        let part = total.div_ceil(parts).max(1);
+        held / part * part
+    };
+    [16, 64].map(settled).into_iter().find(|s| seen <= *s).unwrap_or(held)
 }
 
 /// The size of a plot area in pixels of the screen, and the theme: what every picture depends on besides its numbers.
@@ -332,9 +337,10 @@ mod tests {
 
     #[test]
     fn a_picture_covers_what_is_seen_and_settles_at_the_end() {
-        // Sixteen parts of 64: of 100 entries the first part will do, unless the playhead is beyond it.
+        // Sixteen parts of 64: of 100 entries the first part will do, unless the playhead is beyond it: then six parts of 16.
         assert_eq!(cover(100, 10, 1024), 64);
-        assert_eq!(cover(100, 80, 1024), 100);
+        assert_eq!(cover(100, 80, 1024), 96);
+        assert_eq!(cover(100, 97, 1024), 100, "nothing that is seen waits");
         assert_eq!(cover(1024, 10, 1024), 1024);
         assert_eq!((cover(0, 0, 1024), cover(3, 3, 3), cover(0, 0, 0)), (0, 3, 0));
     }
