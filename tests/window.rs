@@ -300,6 +300,45 @@ fn a_window_started_on_a_file_runs_nothing_else() {
 }
 
 #[test]
+fn edits_are_not_lost_without_a_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mine, other) = (folder.path().join("mine.ron"), folder.path().join("other.ron"));
+    Session { seed: 41, ..session() }.save(&mine, None).unwrap();
+    Session { seed: 7, ..session() }.save(&other, None).unwrap();
+    let mut harness = window(session());
+    harness.state_mut().open(mine.clone());
+    wait(&mut harness, |app| app.session().seed == 41 && app.at_rest());
+    click(&mut harness, "New seed");
+    settle(&mut harness);
+    harness.state_mut().open(other.clone());
+    harness.run_steps(3);
+    assert!(says(&harness, "mine.ron has edits that are not saved"));
+    click(&mut harness, "Cancel");
+    assert_eq!(harness.state().session().seed, 42);
+    let root = harness.input_mut().viewports.entry(eframe::egui::ViewportId::ROOT).or_default();
+    root.events.push(eframe::egui::ViewportEvent::Close);
+    harness.step();
+    let commands = &harness.output().viewport_output[&eframe::egui::ViewportId::ROOT].commands;
+    assert!(commands.contains(&eframe::egui::ViewportCommand::CancelClose), "{commands:?}");
+    harness.input_mut().viewports.entry(eframe::egui::ViewportId::ROOT).or_default().events.clear();
+    harness.run_steps(2);
+    assert!(says(&harness, "Closing the window loses them."));
+    click(&mut harness, "Cancel");
+    harness.state_mut().open(other.clone());
+    harness.run_steps(3);
+    click(&mut harness, "Save");
+    wait(&mut harness, |app| app.session().seed == 7 && app.at_rest());
+    assert_eq!(Session::open(&mine).unwrap().seed, 42);
+    click(&mut harness, "New seed");
+    settle(&mut harness);
+    harness.state_mut().open(mine);
+    harness.run_steps(3);
+    click(&mut harness, "Discard");
+    wait(&mut harness, |app| app.session().seed == 42 && app.at_rest());
+    assert_eq!(Session::open(&other).unwrap().seed, 7);
+}
+
+#[test]
 fn a_window_started_on_a_file_that_is_not_there_says_so_over_the_bundled_capture() {
     let builder = Harness::builder().with_size(vec2(1440.0, 900.0)).with_step_dt(1.0 / 60.0);
     let file = std::path::PathBuf::from("not_there.ron");

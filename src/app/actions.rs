@@ -8,7 +8,7 @@ use eframe::egui::{Context, ViewportCommand};
 
 use crate::app::app::{App, Exporting};
 use crate::app::command::{Command, SessionCommand, ViewCommand, WindowCommand};
-use crate::app::dialogs::Dialog;
+use crate::app::dialogs::{Answer, Dialog, Next};
 use crate::app::jobs::{Done, Prepared, Purpose};
 use crate::app::layout::PanelLayout;
 use crate::app::menu::MenuLook;
@@ -179,8 +179,57 @@ impl App {
         }
     }
 
-    /// Opens a session or a capture; what is on screen stays until it has been read and checked.
+    /// Opens a session or a capture, after asking what becomes of edits to the session's own file. What is on screen
+    /// stays until the file has been read and checked.
     pub fn open(&mut self, path: PathBuf) {
+        if !self.ask_first(Next::Open(path.clone())) {
+            self.open_now(path);
+        }
+    }
+
+    /// Asks what becomes of the edits, if the session has a file of its own and differs from it; true if it asks.
+    fn ask_first(&mut self, next: Next) -> bool {
+        let Some(path) = self.path.as_deref().filter(|p| is_session(p) && self.edited()) else { return false };
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        self.dialogs.push(Dialog::Unsaved { name, next });
+        true
+    }
+
+    /// The window is asked to close: not before the edits are saved or given up.
+    pub(super) fn close_asked(&mut self, ctx: &Context) {
+        if self.leaving || !ctx.input(|i| i.viewport().close_requested()) {
+            return;
+        }
+        if self.dialogs.asks_to_close() || self.ask_first(Next::Close) {
+            ctx.send_viewport_cmd(ViewportCommand::CancelClose);
+        }
+    }
+
+    /// A dialog was answered.
+    pub(super) fn answered(&mut self, answer: Answer) {
+        match answer {
+            Answer::Path { purpose, path } => self.path_given(purpose, path),
+            Answer::Leave { save: false, next } => self.go_on(next),
+            Answer::Leave { save: true, next } => {
+                if let Some(path) = self.path.clone() {
+                    self.after_saving = Some(next);
+                    self.save_to(path);
+                }
+            }
+        }
+    }
+
+    fn go_on(&mut self, next: Next) {
+        match next {
+            Next::Open(path) => self.open_now(path),
+            Next::Close => {
+                self.leaving = true;
+                self.ctx.send_viewport_cmd(ViewportCommand::Close);
+            }
+        }
+    }
+
+    fn open_now(&mut self, path: PathBuf) {
         self.notice = Some(format!("Opening {}", path.display()));
         self.jobs.open(path);
     }
@@ -318,9 +367,15 @@ impl App {
                     self.path = Some(path.to_owned());
                     self.preferences.remember(path);
                     self.save_preferences();
+                    if let Some(next) = self.after_saving.take() {
+                        self.go_on(next);
+                    }
                 }
             }
             Err(message) => {
+                if purpose == Purpose::SaveSession {
+                    self.after_saving = None;
+                }
                 self.notice = None;
                 self.dialogs.error(format!("{}: not written", purpose.title()), message);
             }

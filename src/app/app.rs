@@ -9,7 +9,7 @@ use eframe::egui::{self, CentralPanel, Context, Frame, Margin, Panel, RichText, 
 
 use crate::app::command::{Command, ViewCommand};
 use crate::app::commands;
-use crate::app::dialogs::Dialogs;
+use crate::app::dialogs::{Dialogs, Next};
 use crate::app::focus;
 use crate::app::inspector::Inspector;
 use crate::app::jobs::{Jobs, Prepared};
@@ -58,6 +58,10 @@ pub struct App {
     pub(super) opening: Option<PathBuf>,
     /// What is being written to the session's file.
     pub(super) saving: Option<Session>,
+    /// What is to be done once that has been written.
+    pub(super) after_saving: Option<Next>,
+    /// True once the user has agreed to close the window, whatever is not saved.
+    pub(super) leaving: bool,
     pub(super) runs: Runs,
     pub(super) timeline: Timeline,
     pub(super) selection: Selection,
@@ -124,6 +128,8 @@ impl App {
             kept: session.clone(),
             opening: None,
             saving: None,
+            after_saving: None,
+            leaving: false,
             session,
             path,
             runs: Runs::default(),
@@ -217,8 +223,9 @@ impl App {
         self.hover(&mut asked);
         self.carry_out_all(asked);
         self.entitle();
-        if let Some((purpose, path)) = self.dialogs.ui(ui.ctx()) {
-            self.path_given(purpose, path);
+        self.close_asked(ui.ctx());
+        if let Some(answer) = self.dialogs.ui(ui.ctx()) {
+            self.answered(answer);
             ui.ctx().request_repaint();
         }
         focus::outline(ui.ctx());

@@ -7,6 +7,25 @@ use eframe::egui::{self, Grid, Id, Key, Label, Modal, RichText, TextEdit, Ui};
 use crate::app::commands::{COMMANDS, GROUPS, key_text};
 use crate::app::jobs::Purpose;
 
+/// What waits for the answer on edits that are not saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Closing the window.
+    Close,
+    /// Opening another file.
+    Open(PathBuf),
+}
+
+/// What was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum Answer {
+    /// A path was given.
+    Path { purpose: Purpose, path: PathBuf },
+    /// Go on, with the edits saved first or lost.
+    Leave { save: bool, next: Next },
+}
+
 /// One dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each variant's own line explains its fields")]
@@ -15,6 +34,8 @@ pub enum Dialog {
     Error { title: String, message: String },
     /// A path is asked for.
     Path { purpose: Purpose, text: String, note: Option<String> },
+    /// The session `name` has edits that are not saved.
+    Unsaved { name: String, next: Next },
     /// The keys.
     Keys,
 }
@@ -51,8 +72,14 @@ impl Dialogs {
         !self.open.is_empty()
     }
 
-    /// Draws the one on top; the path that was given, if one was.
-    pub fn ui(&mut self, ctx: &egui::Context) -> Option<(Purpose, PathBuf)> {
+    /// True if one asks about closing the window.
+    #[must_use]
+    pub fn asks_to_close(&self) -> bool {
+        self.open.iter().any(|d| matches!(d, Dialog::Unsaved { next: Next::Close, .. }))
+    }
+
+    /// Draws the one on top; what was answered, if something was.
+    pub fn ui(&mut self, ctx: &egui::Context) -> Option<Answer> {
         let top = self.open.last_mut()?;
         let mut close = false;
         let mut out = None;
@@ -62,6 +89,7 @@ impl Dialogs {
             match top {
                 Dialog::Error { title, message } => error(ui, title, message, &mut close),
                 Dialog::Path { purpose, text, note } => out = path(ui, *purpose, text, note.as_deref(), &mut close),
+                Dialog::Unsaved { name, next } => out = unsaved(ui, name, next, &mut close),
                 Dialog::Keys => keys(ui, &mut close),
             }
         });
@@ -89,7 +117,7 @@ fn error(ui: &mut Ui, title: &str, message: &str, close: &mut bool) {
     }
 }
 
-fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, close: &mut bool) -> Option<(Purpose, PathBuf)> {
+fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, close: &mut bool) -> Option<Answer> {
     heading(ui, purpose.title());
     if let Some(note) = note {
         ui.add(Label::new(RichText::new(note).weak()).wrap());
@@ -112,7 +140,7 @@ fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, cl
         };
         let given = !text.trim().is_empty();
         if (ui.add_enabled(given, egui::Button::new(word)).clicked() || entered) && given {
-            out = Some((purpose, PathBuf::from(text.trim())));
+            out = Some(Answer::Path { purpose, path: PathBuf::from(text.trim()) });
             *close = true;
         }
         if ui.button("Cancel").clicked() {
@@ -122,6 +150,27 @@ fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, cl
     if *close {
         ui.data_mut(|d| d.remove::<bool>(fresh));
     }
+    out
+}
+
+fn unsaved(ui: &mut Ui, name: &str, next: &Next, close: &mut bool) -> Option<Answer> {
+    heading(ui, &format!("{name} has edits that are not saved"));
+    let words = match next {
+        Next::Close => "Closing the window loses them.".to_owned(),
+        Next::Open(path) => format!("Opening {} loses them.", path.display()),
+    };
+    ui.add(Label::new(words).wrap());
+    ui.add_space(10.0);
+    let mut out = None;
+    ui.horizontal(|ui| {
+        for (word, save) in [("Save", true), ("Discard", false)] {
+            if ui.button(word).clicked() {
+                out = Some(Answer::Leave { save, next: next.clone() });
+                *close = true;
+            }
+        }
+        *close |= ui.button("Cancel").clicked();
+    });
     out
 }
 
