@@ -3,6 +3,7 @@
 pub mod cached;
 pub mod chart;
 pub mod heatmap;
+pub mod legend;
 pub mod line;
 pub mod palette;
 pub mod raster;
