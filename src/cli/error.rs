@@ -73,6 +73,7 @@ boxed!(
 
 impl CliError {
     /// A session that cannot run, with the file that it was read from.
+    #[must_use]
     pub fn plan(file: &Path, error: PlanError) -> Self {
         Self::Plan { file: file.display().to_string(), source: Box::new(error) }
     }

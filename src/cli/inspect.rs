@@ -71,14 +71,16 @@ fn capture_text(out: &mut dyn Write, summary: &CaptureSummary) -> Result<(), Cli
     writeln!(out, "\nmetadata, as understood:")?;
     table::write(out, &["field", "value"], &known.into_iter().map(|(k, v)| vec![k.to_owned(), v]).collect::<Vec<_>>())?;
 
-    writeln!(out, "\nlayers that can be run:")?;
+    writeln!(
+        out,
+        "\nlayers that can be run, if every number is finite (that is found out when one is run; here only the header was read):"
+    )?;
     let heads = [">layer", ">tokens", ">query heads", ">key/value heads", ">queries a key", ">dk", ">dv"];
     let (good, bad): (Vec<_>, Vec<_>) = summary.layers.iter().partition(|l| l.problem.is_none());
     table::write(out, &heads, &good.into_iter().map(layer_row).collect::<Vec<_>>())?;
     for layer in bad {
         writeln!(out, "layer {} cannot be run: {}", layer.layer, layer.problem.as_deref().unwrap_or_default())?;
     }
-    writeln!(out, "Whether every number is finite is found out when a layer is run: here only the header was read.")?;
     let ignored: Vec<&str> = summary.ignored().map(|t| t.name.as_str()).collect();
     if !ignored.is_empty() {
         writeln!(out, "\nnot part of a capture, and ignored: {}", ignored.join(", "))?;
@@ -219,7 +221,7 @@ mod tests {
         std::fs::write(&path, "(lanes: [(name: \"a\", layer: \"ovq\", params: {\"n_max\": 0})])").unwrap();
         let mut out = Vec::new();
         let error = Args { file: path.clone(), json: false }.execute(&mut out).unwrap_err();
-        assert_eq!(error.to_string(), "a.n_max is 0, but must be from 1 to 16384");
+        assert_eq!(error.to_string(), format!("{}: a.n_max is 0, but must be from 1 to 16384", path.display()));
         assert!(String::from_utf8(out).unwrap().starts_with("a session of version 1, seed 0, backend auto\nsource: capture bundled"));
         std::fs::write(&path, "(source: Task(name: \"needles\"), lanes: [(name: \"a\", layer: \"ovq\", params: {\"n_max\": 256})])")
             .unwrap();
