@@ -16,6 +16,7 @@ use crate::app::ribbon::{Stretch, runs_of, stretches};
 use crate::app::theme;
 use crate::app::timeline::{SPEEDS, Timeline};
 use crate::panel::Selection;
+use crate::panel::common::quoted;
 use crate::session::plan::Plan;
 
 const RULER: f32 = 16.0;
@@ -183,17 +184,7 @@ pub fn describe(plan: &Plan, write: usize) -> String {
 /// The text of a write in quotes, with what cannot be seen written out; `None` where the source has no texts.
 #[must_use]
 pub fn token_text(plan: &Plan, write: usize) -> Option<String> {
-    let text = plan.stream.labels().tokens.as_ref()?.get(write)?;
-    Some(format!("'{}'", visible(text)))
-}
-
-/// A text as it is, with the blanks that would move it, and what has no picture, written out: a new line as `\n`.
-fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() { out.extend(c.escape_debug()) } else { out.push(c) }
-    }
-    out
+    plan.stream.labels().tokens.as_ref()?.get(write).map(|text| quoted(text))
 }
 
 fn interact(ui: &mut Ui, ruler: Rect, ribbon: Rect, scale: Scale, time: &Timeline, commands: &mut Vec<Command>) {
@@ -325,11 +316,5 @@ mod tests {
     fn tokens_are_described_with_their_blanks() {
         assert_eq!(describe(&plan(64, 16), 11), "token 11  ' t11'  needle");
         assert_eq!(describe(&plan(64, 16), 3), "token 3  ' t3'  hay");
-    }
-
-    #[test]
-    fn texts_are_shown_as_they_are_but_for_what_cannot_be_seen() {
-        assert_eq!(visible(" say \"it's\" \\"), " say \"it's\" \\");
-        assert_eq!(visible("a\n\tb\r\u{1b}"), "a\\n\\tb\\r\\u{1b}");
     }
 }

@@ -229,13 +229,13 @@ pub fn token_name(stream: &Stream, write: usize) -> String {
     }
 }
 
-/// A token's text as it is, in quotes; only what cannot be seen (line ends, tabs) and the backslash are written out.
+/// A token's text as it is, in quotes, the same wherever it is shown; only what cannot be seen (line ends, tabs) is written out.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("'");
     for c in text.chars() {
         match c {
-            '\'' | '"' => quoted.push(c),
+            '\'' | '"' | '\\' => quoted.push(c),
             _ => quoted.extend(c.escape_debug()),
         }
     }
@@ -356,5 +356,7 @@ mod tests {
         assert_eq!(quoted(" magic"), "' magic'");
         assert_eq!(quoted("\n\tn"), "'\\n\\tn'");
         assert_eq!(quoted("it's \"é\""), "'it's \"é\"'", "what can be seen stays as it is");
+        assert_eq!(quoted(" say \"it's\" \\"), "' say \"it's\" \\'");
+        assert_eq!(quoted("a\n\tb\r\u{1b}"), "'a\\n\\tb\\r\\u{1b}'");
     }
 }
