@@ -24,6 +24,8 @@ pub enum ParamKind {
     Choice { options: &'static [(&'static str, &'static str)] },
     /// Yes or no.
     Bool { default: bool },
+    /// Any text of at most `max_bytes` bytes, over several lines.
+    Text { default: &'static str, max_bytes: usize },
 }
 
 /// One parameter of a layer or task: its name as in LAYERS.md and the reference, its explanation and its limits.
@@ -247,6 +249,18 @@ impl Resolved {
         }
     }
 
+    /// The text typed.
+    ///
+    /// # Panics
+    /// As [`Resolved::size`].
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
+        match self.values.get(name) {
+            Some(Some(ParamValue::Text(v))) => v,
+            other => panic!("`{name}` is not a text: {other:?}"),
+        }
+    }
+
     /// An error that says why the value of `name` cannot be used here.
     #[must_use]
     pub fn conflict(&self, name: &str, reason: impl Into<String>) -> ParamError {
@@ -265,6 +279,7 @@ impl ParamSpec {
             ParamKind::AutoFloat { .. } => None,
             ParamKind::Choice { options } => options.first().map(|(name, _)| ParamValue::from(*name)),
             ParamKind::Bool { default } => Some(ParamValue::Bool(default)),
+            ParamKind::Text { default, .. } => Some(ParamValue::from(default)),
         }
     }
 }
@@ -333,6 +348,16 @@ fn check(owner: &str, spec: &ParamSpec, value: Option<&ParamValue>) -> Result<Op
         }
         (ParamKind::Bool { .. }, ParamValue::Bool(_)) => Ok(Some(value.clone())),
         (ParamKind::Bool { .. }, _) => Err(wrong("true or false".to_owned())),
+        (ParamKind::Text { max_bytes, .. }, ParamValue::Text(text)) if text.len() <= max_bytes => Ok(Some(value.clone())),
+        (ParamKind::Text { max_bytes, .. }, ParamValue::Text(text)) => Err(ParamError::Range {
+            owner: owner.to_owned(),
+            name: format!("{} (bytes)", spec.name),
+            value: text.len().to_string(),
+            min: "0".to_owned(),
+            max: max_bytes.to_string(),
+        }),
+        // A text that looks like a number or a truth value on the command line is still a text.
+        (ParamKind::Text { .. }, other) => Ok(Some(ParamValue::Text(other.to_string()))),
     }
 }
 

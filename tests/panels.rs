@@ -13,6 +13,7 @@ use eframe::egui::{self, Theme, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
+use mnemoscope::app::study::Studies;
 use mnemoscope::app::theme::{self, ThemeChoice};
 use mnemoscope::engine::headless;
 use mnemoscope::layer::{Setup, kind};
@@ -32,7 +33,7 @@ struct Run {
 }
 
 fn lane(name: &str, layer: &str, params: Params) -> LaneSpec {
-    LaneSpec { name: name.to_owned(), layer: layer.to_owned(), params, enabled: true }
+    LaneSpec::new(name, layer, params)
 }
 
 fn plan(stream: Stream, source: CaptureSource, lanes: Vec<LaneSpec>) -> Plan {
@@ -84,6 +85,7 @@ struct Shown<'a> {
     spent: Duration,
     /// Makes the panel smaller, so that it has to draw its pictures again.
     inset: f32,
+    studies: Studies,
 }
 
 impl<'a> Shown<'a> {
@@ -100,6 +102,7 @@ impl<'a> Shown<'a> {
             commands: Vec::new(),
             spent: Duration::ZERO,
             inset: 0.0,
+            studies: Studies::default(),
         }
     }
 
@@ -108,7 +111,12 @@ impl<'a> Shown<'a> {
         let looks: Vec<LaneLook<'_>> = self
             .lanes
             .iter()
-            .map(|&i| LaneLook { plan: &self.run.plan.lanes[i], trace: &self.run.traces[i], colour: theme::lane_colour(i, dark) })
+            .map(|&i| LaneLook {
+                plan: &self.run.plan.lanes[i],
+                trace: &self.run.traces[i],
+                spent: (0.0, 0),
+                colour: theme::lane_colour(i, dark),
+            })
             .collect();
         let look = Look {
             plan: &self.run.plan,
@@ -118,6 +126,7 @@ impl<'a> Shown<'a> {
             kv_head: 0,
             query_head: 0,
             selection: self.selection,
+            studies: &self.studies,
         };
         self.commands.clear();
         let frame = egui::Frame::central_panel(ui.style());

@@ -17,6 +17,7 @@ fn values(spec: &ParamSpec) -> Vec<ParamValue> {
         ParamKind::AutoFloat { .. } => vec![ParamValue::Float(0.75), ParamValue::Float(3.0)],
         ParamKind::Choice { options } => options.iter().map(|(name, _)| ParamValue::from(*name)).collect(),
         ParamKind::Bool { .. } => vec![ParamValue::Bool(false), ParamValue::Bool(true)],
+        ParamKind::Text { default, .. } => vec![ParamValue::from(default), ParamValue::from("one = two")],
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mnemoscope::layer::KINDS;
-use mnemoscope::param::{ParamKind, Params};
+use mnemoscope::param::{ParamKind, ParamValue, Params};
 use mnemoscope::session::file::SessionError;
 use mnemoscope::session::plan::Plan;
 use mnemoscope::session::{CaptureSource, LaneSpec, Session, Source, TaskSource};
@@ -219,6 +219,7 @@ proptest! {
             match spec.kind {
                 ParamKind::Choice { options } => params.set(spec.name, options[number.unsigned_abs() as usize % options.len()].0),
                 ParamKind::Bool { .. } => params.set(spec.name, real),
+                ParamKind::Text { .. } => params.set(spec.name, ParamValue::Text(format!("word = {number}"))),
                 _ if real => params.set(spec.name, number as f64 / 100.0),
                 _ => params.set(spec.name, number),
             }

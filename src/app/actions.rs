@@ -34,6 +34,11 @@ impl App {
                 }
                 Command::Session(command) => self.session_command(command),
                 Command::View(command) => self.view_command(command),
+                Command::Study(command) => {
+                    let wake: crate::app::study::Wake = self.jobs.outbox().1;
+                    self.studies.command(command, &self.runs, &self.session, &wake);
+                    true
+                }
                 Command::Window(command) => {
                     self.window_command(command);
                     true
@@ -100,6 +105,7 @@ impl App {
         match command {
             ViewCommand::Hover(write) => self.selection.hovered = Some(write),
             ViewCommand::Select(token) => self.selection.token = token,
+            ViewCommand::SelectRead(read) => self.selection.read = read,
             ViewCommand::KvHead(head) => self.session.view.kv_head = head,
             ViewCommand::QueryHead(head) => self.session.view.query_head = head,
         }

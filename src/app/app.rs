@@ -19,6 +19,7 @@ use crate::app::prefs::Preferences;
 use crate::app::session_panel::{self, Problem, SessionLook};
 use crate::app::state::Runs;
 use crate::app::status_bar::{self, Status};
+use crate::app::study::Studies;
 use crate::app::theme;
 use crate::app::timeline::Timeline;
 use crate::app::timeline_bar::TimelineBar;
@@ -83,6 +84,7 @@ pub struct App {
     pub(super) exporting: Option<Exporting>,
     pub(super) dismissed: usize,
     pub(super) title: String,
+    pub(super) studies: Studies,
     bar: TimelineBar,
     inspector: Inspector,
     last_time: f64,
@@ -123,7 +125,7 @@ impl App {
         Ok(Self {
             layout: PanelLayout::new(view.layout.as_deref()),
             timeline: Timeline::new(0, 1, view.position, view.speed, view.repeat),
-            selection: Selection { hovered: None, token: view.token },
+            selection: Selection { hovered: None, token: view.token, read: view.read },
             next_view: Some(view),
             kept: session.clone(),
             opening: None,
@@ -147,6 +149,7 @@ impl App {
             exporting: None,
             dismissed: 0,
             title: String::new(),
+            studies: Studies::default(),
             bar: TimelineBar::default(),
             inspector: Inspector::default(),
             last_time: 0.0,
@@ -201,6 +204,7 @@ impl App {
             speed: self.timeline.speed(),
             repeat: self.timeline.repeat(),
             token: self.selection.token,
+            read: self.selection.read,
             layout: self.layout.save(),
             ..self.session.view.clone()
         });
@@ -245,7 +249,7 @@ impl App {
         while let Some(done) = self.jobs.next() {
             self.done(done);
         }
-        if more {
+        if self.studies.receive() || more {
             self.ctx.request_repaint();
         } else if self.runs.waiting() {
             // The old pictures make way after a moment even if no event comes to say so.
@@ -259,12 +263,14 @@ impl App {
         let (total, step) = (run.plan.stream.writes(), run.plan.step);
         if let Some(view) = self.next_view.take() {
             self.timeline = Timeline::new(total, step, view.position, view.speed, view.repeat);
-            self.selection.token = view.token;
+            (self.selection.token, self.selection.read) = (view.token, view.read);
         } else {
             self.timeline.retarget(total, step, run.reached);
         }
         self.selection.hovered = None;
         self.selection.token = self.selection.token.filter(|t| *t < total);
+        let reads = run.plan.stream.reads();
+        self.selection.read = self.selection.read.filter(|r| *r < reads);
         self.dismissed = 0;
     }
 
@@ -329,7 +335,7 @@ impl App {
             let status = Status { run: self.runs.current(), computing, exporting, notice: self.notice.as_deref(), frame_seconds };
             status_bar::ui(ui, status, asked);
         });
-        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, .. } = self;
+        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, .. } = self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
         Panel::bottom("timeline").frame(side).exact_size(88.0).show(ui, |ui| {
             if let Some(plan) = &plan {
@@ -351,8 +357,8 @@ impl App {
             .plan
             .lanes
             .iter()
-            .zip(run.traces.iter())
-            .map(|(plan, trace)| LaneLook { plan, trace, colour: theme::lane_colour(plan.index, dark) })
+            .zip(run.traces.iter().zip(&run.spent))
+            .map(|(plan, (trace, &spent))| LaneLook { plan, trace, spent, colour: theme::lane_colour(plan.colour, dark) })
             .collect();
         let (kv, group) = (run.plan.stream.kv_heads(), run.plan.stream.query_heads() / run.plan.stream.kv_heads());
         let kv_head = session.view.kv_head.min(kv - 1);
@@ -364,6 +370,7 @@ impl App {
             kv_head,
             query_head: kv_head * group + session.view.query_head.min(group - 1),
             selection: *selection,
+            studies,
         };
         Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
             if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL) {

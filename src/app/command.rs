@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::app::study::StudyCommand;
 use crate::app::theme::ThemeChoice;
 use crate::param::ParamValue;
 use crate::session::{BackendChoice, LaneSpec, Source};
@@ -17,6 +18,8 @@ pub enum Command {
     View(ViewCommand),
     /// For the window: files, panels, theme.
     Window(WindowCommand),
+    /// For a study in the background.
+    Study(StudyCommand),
 }
 
 impl From<TimeCommand> for Command {
@@ -32,6 +35,11 @@ impl From<SessionCommand> for Command {
 impl From<ViewCommand> for Command {
     fn from(command: ViewCommand) -> Self {
         Self::View(command)
+    }
+}
+impl From<StudyCommand> for Command {
+    fn from(command: StudyCommand) -> Self {
+        Self::Study(command)
     }
 }
 impl From<WindowCommand> for Command {
@@ -94,6 +102,8 @@ pub enum ViewCommand {
     Hover(usize),
     /// This write was clicked.
     Select(Option<usize>),
+    /// This read was clicked.
+    SelectRead(Option<usize>),
     /// The key/value head shown.
     KvHead(usize),
     /// The query head shown, within its group.

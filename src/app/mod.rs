@@ -26,6 +26,7 @@ pub mod ribbon;
 pub mod session_panel;
 pub mod state;
 pub mod status_bar;
+pub mod study;
 #[cfg(test)]
 mod testing;
 pub mod theme;

@@ -82,6 +82,7 @@ fn help(ui: &mut Ui, spec: &ParamSpec) {
         ParamKind::AutoFloat { min, max, auto, .. } => format!("{min} to {max}, or auto: {auto}"),
         ParamKind::Choice { options } => options.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
         ParamKind::Bool { default } => format!("default {default}"),
+        ParamKind::Text { max_bytes, .. } => format!("text of at most {max_bytes} bytes"),
     };
     ui.weak(limits);
 }
@@ -108,6 +109,13 @@ fn control(ui: &mut Ui, row: &Row<'_>) -> Option<Change> {
             let mut v = before;
             ui.add(Checkbox::without_text(&mut v)).accessible_name(name);
             (v != before).then_some(Some(ParamValue::Bool(v)))
+        }
+        ParamKind::Text { default, .. } => {
+            let before = if let Some(ParamValue::Text(text)) = row.value { text.as_str() } else { default };
+            let mut text = before.to_owned();
+            let field = egui::TextEdit::multiline(&mut text).desired_rows(6).desired_width(ui.available_width());
+            ui.add(field).widget_info(|| egui::WidgetInfo::labeled(egui::Role::MultilineTextInput, true, &name));
+            (text != before).then_some(Some(ParamValue::Text(text)))
         }
     }
 }

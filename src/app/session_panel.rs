@@ -263,7 +263,7 @@ fn lane_ui(ui: &mut Ui, look: SessionLook<'_>, index: usize, lane: &LaneSpec, co
             commands.push(Command::Session(SessionCommand::LaneEnabled { lane: index, enabled: on }));
         }
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
-        let colour = theme::lane_colour(index, ui.visuals().dark_mode);
+        let colour = theme::lane_colour(lane.colour.map_or(index, usize::from), ui.visuals().dark_mode);
         ui.painter().rect_filled(rect, 2.0, if lane.enabled { colour } else { colour.gamma_multiply(0.35) });
         let name = RichText::new(&lane.name).strong();
         ui.add(Label::new(if lane.enabled { name } else { name.weak() })).on_hover_text(kind.about());

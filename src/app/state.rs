@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::{BackendInfo, Event, Request, RunId};
 use crate::layer::Snapshot;
-use crate::session::plan::Plan;
+use crate::session::plan::{Plan, PlanLane};
 use crate::trace::LaneTrace;
 
 /// How long the old pictures may stay after the new run's first numbers, while it catches up with the playhead.
@@ -41,8 +41,7 @@ impl Run {
     /// A run of which nothing is known yet.
     #[must_use]
     pub fn new(id: RunId, plan: Arc<Plan>) -> Self {
-        let (kv, q) = (plan.stream.kv_heads(), plan.stream.query_heads());
-        let traces = Arc::new(plan.lanes.iter().map(|l| LaneTrace::new(&l.channels, kv, q)).collect());
+        let traces = Arc::new(plan.lanes.iter().map(PlanLane::trace).collect());
         let spent = vec![(0.0, 0); plan.lanes.len()];
         Self {
             id,

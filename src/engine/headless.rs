@@ -9,7 +9,7 @@ use super::lane::Keep;
 use super::run::{Run, RunError, Sink, Stop};
 use crate::layer::Snapshot;
 use crate::session::BackendChoice;
-use crate::session::plan::Plan;
+use crate::session::plan::{Plan, PlanLane};
 use crate::trace::{LaneTrace, TraceBlock};
 
 /// What a run without a window leaves.
@@ -58,8 +58,7 @@ pub fn run_with(
     progress: impl FnMut(Progress),
     cancel: &AtomicBool,
 ) -> Result<RunResult, RunError> {
-    let heads = (plan.stream.kv_heads(), plan.stream.query_heads());
-    let traces = plan.lanes.iter().map(|l| LaneTrace::new(&l.channels, heads.0, heads.1)).collect();
+    let traces = plan.lanes.iter().map(PlanLane::trace).collect();
     let seconds = vec![0.0; plan.lanes.len()];
     let mut sink = TraceSink { traces, seconds, notes: Vec::new(), total: plan.stream.writes(), progress, cancel };
     let mut run = Run::new(Arc::clone(plan), backend, Keep::Nothing, factory)?;

@@ -241,7 +241,7 @@ pub fn stream(writes: usize) -> Stream {
 pub fn plan(writes: usize, chunks: &[usize]) -> Arc<Plan> {
     let stream = Arc::new(stream(writes));
     let lanes = chunks.iter().enumerate().map(|(index, &chunk)| lane(&stream, index, chunk)).collect::<Vec<_>>();
-    let spec = |l: &PlanLane| LaneSpec { name: l.name.clone(), layer: "decay".to_owned(), params: Params::default(), enabled: true };
+    let spec = |l: &PlanLane| LaneSpec::new(&l.name, "decay", Params::default());
     let session = Session {
         version: VERSION,
         source: Source::Task(TaskSource { name: "none".to_owned(), params: Params::default() }),
@@ -259,5 +259,5 @@ fn lane(stream: &Arc<Stream>, index: usize, chunk: usize) -> PlanLane {
     let setup = Setup { stream: Arc::clone(stream), params, arrays: Arc::default(), chunk };
     let channels = DECAY.channels(&setup);
     let own_channels = channels.len();
-    PlanLane { name: format!("decay{index}"), index, kind: &DECAY, setup, channels, own_channels, notes: Vec::new() }
+    PlanLane { name: format!("decay{index}"), index, colour: index, kind: &DECAY, setup, channels, own_channels, notes: Vec::new() }
 }

@@ -7,6 +7,7 @@
 //! A layer runs over its stream in chunks. It writes trace blocks, and its whole state can be taken out and put back at
 //! any chunk boundary: a restored run equals an uninterrupted one, bit for bit.
 
+pub mod effective;
 pub mod feature;
 pub mod full;
 pub mod linear;
@@ -129,6 +130,11 @@ pub trait LayerKind: Send + Sync {
     /// here replaces a channel of the same name (OVQ's `sizes` with its leading 0).
     fn derived(&self, _setup: &Setup, _trace: &LaneTrace, _kv_head: usize) -> Vec<Derived> {
         Vec::new()
+    }
+    /// What every visible token weighs in the output of a read, from the lane's trace; `None` while the trace does not hold the
+    /// steps that the read depends on.
+    fn effective(&self, _setup: &Setup, _trace: &LaneTrace, _read: effective::ReadOf<'_>) -> Option<effective::Effective> {
+        None
     }
     /// Builds one on the CPU, at the start of its stream.
     ///

@@ -94,8 +94,9 @@ pub fn lanes_with(look: &Look<'_>, channels: &[&str]) -> Vec<usize> {
 #[must_use]
 pub fn head_of(channel: &Channel, look: &Look<'_>) -> usize {
     let head = match channel.spec().heads {
-        Heads::KeyValue => look.kv_head,
-        Heads::Query => look.query_head,
+        // A lane with a state for each query head has as many key/value heads as there are query heads.
+        Heads::KeyValue if channel.heads() == look.plan.stream.kv_heads() => look.kv_head,
+        Heads::KeyValue | Heads::Query => look.query_head,
     };
     head.min(channel.heads().saturating_sub(1))
 }

@@ -16,6 +16,7 @@ pub mod sre;
 use std::sync::Arc;
 
 use crate::app::command::Command;
+use crate::app::study::Studies;
 use crate::session::plan::{Plan, PlanLane};
 use crate::trace::LaneTrace;
 
@@ -55,6 +56,8 @@ pub struct Selection {
     pub hovered: Option<usize>,
     /// The write that was clicked; it stays.
     pub token: Option<usize>,
+    /// The read that was clicked; it stays.
+    pub read: Option<usize>,
 }
 
 impl Selection {
@@ -72,6 +75,8 @@ pub struct LaneLook<'a> {
     pub plan: &'a PlanLane,
     /// What it has written so far.
     pub trace: &'a LaneTrace,
+    /// Seconds that its layer took so far, and the chunks that it did in them.
+    pub spent: (f64, usize),
     /// Its colour, the same in every panel.
     pub colour: eframe::egui::Color32,
 }
@@ -93,6 +98,8 @@ pub struct Look<'a> {
     pub query_head: usize,
     /// What is selected.
     pub selection: Selection,
+    /// Long questions, answered in the background.
+    pub studies: &'a Studies,
 }
 
 /// A panel.

@@ -16,6 +16,9 @@ use crate::stream::capture::BUNDLED;
 /// The version of the file that this program writes.
 pub const VERSION: u32 = 1;
 
+/// The most lanes that run at once. A session may hold more, switched off.
+pub const MAX_LANES: usize = 8;
+
 /// The content of a session file.
 ///
 /// A field that a file leaves out is as in [`Session::default`]: the bundled capture with its four lanes.
@@ -122,13 +125,20 @@ pub struct LaneSpec {
     /// False: the lane is kept, but does not run.
     #[serde(default = "yes")]
     pub enabled: bool,
+    /// A file of learned feature-map weights for the lane, relative to the session file where it can be; `bundled` are those
+    /// of the capture inside the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<PathBuf>,
+    /// The lane's colour, by its place in the palette; its place in the session where it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub colour: Option<u8>,
 }
 
 impl LaneSpec {
     /// An enabled lane.
     #[must_use]
     pub fn new(name: &str, layer: &str, params: Params) -> Self {
-        Self { name: name.to_owned(), layer: layer.to_owned(), params, enabled: true }
+        Self { name: name.to_owned(), layer: layer.to_owned(), params, enabled: true, weights: None, colour: None }
     }
 
     /// The lanes that a capture is first seen by: OVQ, LoLA, linear and full attention.
@@ -178,12 +188,15 @@ pub struct View {
     pub query_head: usize,
     /// The token that is selected.
     pub token: Option<usize>,
+    /// The read that is selected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read: Option<usize>,
     /// The arrangement of the panels, as the layout writes itself; the default one where it is absent.
     pub layout: Option<String>,
 }
 
 impl Default for View {
     fn default() -> Self {
-        Self { position: None, speed: 8.0, repeat: false, kv_head: 0, query_head: 0, token: None, layout: None }
+        Self { position: None, speed: 8.0, repeat: false, kv_head: 0, query_head: 0, token: None, read: None, layout: None }
     }
 }

@@ -7,14 +7,14 @@ use thiserror::Error;
 
 use super::file::resolve;
 use super::memory::{MAX_TRACE_BYTES, in_words};
-use super::{LaneSpec, Session, Source};
+use super::{LaneSpec, MAX_LANES, Session, Source};
 use crate::layer::{Arrays, KINDS, LayerKind, Setup, kind};
 use crate::metric;
 use crate::param::{ParamError, ParamKind, ParamValue, Params, Resolved, nearest};
 use crate::stream::Stream;
 use crate::stream::capture::{Capture, CaptureError};
 use crate::task::{TASKS, TaskError, task};
-use crate::trace::ChannelSpec;
+use crate::trace::{ChannelSpec, LaneTrace};
 
 /// The timeline's step where no lane has a chunk of its own.
 const DEFAULT_STEP: usize = 64;
@@ -44,6 +44,9 @@ pub enum PlanError {
     /// A lane's name cannot be used.
     #[error("lane {index} is named `{name}`, but {reason}")]
     LaneName { index: usize, name: String, reason: &'static str },
+    /// Too many lanes are switched on.
+    #[error("{found} lanes are enabled, but at most {MAX_LANES} run at once; switch some off")]
+    TooManyLanes { found: usize },
     /// Nothing runs.
     #[error("no lane is enabled; at least one must be")]
     NoLane,
@@ -66,6 +69,8 @@ pub struct PlanLane {
     pub name: String,
     /// Its place in the session's list (disabled lanes have no [`PlanLane`]).
     pub index: usize,
+    /// Its colour, by its place in the palette.
+    pub colour: usize,
     /// The layer.
     pub kind: &'static dyn LayerKind,
     /// What it is built from.
@@ -79,6 +84,12 @@ pub struct PlanLane {
 }
 
 impl PlanLane {
+    /// An empty trace for this lane's channels and heads.
+    #[must_use]
+    pub fn trace(&self) -> LaneTrace {
+        LaneTrace::new(&self.channels, self.setup.stream.kv_heads(), self.setup.stream.query_heads())
+    }
+
     /// Chunks that this lane has completed when `writes` writes of the stream have been seen.
     #[must_use]
     pub fn chunks_at(&self, writes: usize) -> usize {
@@ -153,6 +164,7 @@ impl Plan {
 /// An enabled lane whose parameters are checked by themselves; the stream comes next.
 struct ResolvedLane {
     index: usize,
+    colour: usize,
     name: String,
     kind: &'static dyn LayerKind,
     params: Resolved,
@@ -175,7 +187,7 @@ impl ResolvedLane {
         let mut channels = self.kind.channels(&setup);
         let own_channels = channels.len();
         channels.extend(metric::channels(stream));
-        Ok(PlanLane { name: self.name, index: self.index, kind: self.kind, setup, channels, own_channels, notes })
+        Ok(PlanLane { name: self.name, index: self.index, colour: self.colour, kind: self.kind, setup, channels, own_channels, notes })
     }
 }
 
@@ -190,7 +202,8 @@ fn resolve_lane(session: &Session, index: usize, lane: &LaneSpec) -> Result<Reso
         }
     })?;
     let params = with_seed(&lane.params, kind, session.seed);
-    Ok(ResolvedLane { index, name: lane.name.clone(), kind, params: Resolved::new(&lane.name, kind.params(), &params)? })
+    let colour = lane.colour.map_or(index, usize::from);
+    Ok(ResolvedLane { index, colour, name: lane.name.clone(), kind, params: Resolved::new(&lane.name, kind.params(), &params)? })
 }
 
 /// The session's seed for a layer that draws something and was given no seed of its own.
@@ -207,6 +220,10 @@ fn with_seed(params: &Params, kind: &dyn LayerKind, seed: u64) -> Params {
 fn check_names(lanes: &[LaneSpec]) -> Result<(), PlanError> {
     if !lanes.iter().any(|l| l.enabled) {
         return Err(PlanError::NoLane);
+    }
+    let found = lanes.iter().filter(|l| l.enabled).count();
+    if found > MAX_LANES {
+        return Err(PlanError::TooManyLanes { found });
     }
     for (index, lane) in lanes.iter().enumerate() {
         let name = lane.name.as_str();

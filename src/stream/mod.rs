@@ -6,11 +6,15 @@
 //! `h / (Hq / Hkv)`. See LAYERS.md, "A stream".
 
 pub mod capture;
+mod extras;
 
 use std::ops::Range;
 
 use ndarray::{Array2, Array3, ArrayView2, Axis, s};
 use thiserror::Error;
+
+use extras::Extras;
+pub use extras::{Chain, Gates};
 
 /// Why a stream cannot be made of the arrays given.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -105,6 +109,7 @@ pub struct StreamParts {
 #[derive(Clone, PartialEq)]
 pub struct Stream {
     parts: StreamParts,
+    extras: Extras,
 }
 
 /// Sizes only: messages that print a plan would otherwise print its every number.
@@ -183,7 +188,7 @@ impl Stream {
                 *array = array.as_standard_layout().into_owned();
             }
         }
-        Ok(Self { parts })
+        Ok(Self { parts, extras: Extras::default() })
     }
 
     /// Writes, T.
@@ -316,7 +321,7 @@ impl Stream {
             "keys and queries normalised to length 1 (mean lengths {key_norm:.3} and {query_norm:.3}); beta {:.4} became {:.4}, which keeps the logits' mean scale",
             self.parts.beta, parts.beta
         ));
-        Self { parts }
+        Self { parts, extras: self.extras.clone() }
     }
 
     /// The first `writes` writes and the reads that see no more than those, for previews and short checks.
@@ -355,6 +360,7 @@ impl Stream {
                 targets,
                 labels,
             },
+            extras: self.extras.truncated(t, r),
         }
     }
 }

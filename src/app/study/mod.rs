@@ -1,0 +1,53 @@
+//! Studies: long questions about a run that the window answers in the background, beside the run itself. Each has a thread of
+//! its own, tells how far it is and what it has found so far, and can be stopped.
+
+pub mod effective;
+pub mod retention;
+pub mod sweep;
+pub mod work;
+
+use std::sync::Arc;
+
+use super::state::Runs;
+
+/// Wakes the window.
+pub type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// What is asked of a study.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StudyCommand {
+    /// The weights of the tokens behind a read.
+    Effective(effective::Ask),
+    /// What is still recalled of followed tokens, step by step.
+    Retention(retention::Ask),
+    /// Scores over a range of parameters.
+    Sweep(sweep::Ask),
+}
+
+/// Every study of the window, as panels see them.
+#[derive(Debug, Default)]
+pub struct Studies {
+    /// Effective attention of the selected read.
+    pub effective: effective::Study,
+    /// The retention map.
+    pub retention: retention::Study,
+    /// The sweep.
+    pub sweep: sweep::Study,
+}
+
+impl Studies {
+    /// Takes in what the studies have found; true if there is news to paint.
+    pub fn receive(&mut self) -> bool {
+        let news = [self.effective.receive(), self.retention.receive(), self.sweep.receive()];
+        news.contains(&true)
+    }
+
+    /// Carries out a command; `runs` is what is on screen, `session` the session as set.
+    pub fn command(&mut self, command: StudyCommand, runs: &Runs, session: &crate::session::Session, wake: &Wake) {
+        match command {
+            StudyCommand::Effective(ask) => self.effective.command(ask, runs, wake),
+            StudyCommand::Retention(ask) => self.retention.command(ask, runs, wake),
+            StudyCommand::Sweep(ask) => self.sweep.command(ask, session, wake),
+        }
+    }
+}
