@@ -49,7 +49,7 @@ fn plan(stream: Stream, source: CaptureSource, lanes: Vec<LaneSpec>) -> Plan {
         let mut channels = kind.channels(&setup);
         let own_channels = channels.len();
         channels.extend(mnemoscope::metric::channels(&stream));
-        PlanLane { name: spec.name.clone(), index, kind, setup, channels, own_channels, notes: Vec::new() }
+        PlanLane { name: spec.name.clone(), index, colour: index, kind, setup, channels, own_channels, notes: Vec::new() }
     });
     let lanes_made: Vec<PlanLane> = lanes_made.collect();
     let step = lanes_made.iter().map(|l| l.setup.chunk).min().unwrap();
