@@ -118,17 +118,35 @@ impl Plan {
     /// # Errors
     /// The first thing that is wrong, by its field.
     pub fn new(session: &Session, base_dir: Option<&Path>) -> Result<Self, PlanError> {
+        let plan = Self::on(session, base_dir, |base| load_stream(session, base))?;
+        plan.check_memory(MAX_TRACE_BYTES)?;
+        Ok(plan)
+    }
+
+    /// The same on the session's stream, loaded before with [`load_stream`]: for many runs on one stream, of which only the
+    /// scores are kept. Whether the whole traces would fit into memory is not checked.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn on_stream(session: &Session, base_dir: Option<&Path>, stream: &Arc<Stream>) -> Result<Self, PlanError> {
+        Self::on(session, base_dir, |_| Ok(Arc::clone(stream)))
+    }
+
+    fn on(
+        session: &Session,
+        base_dir: Option<&Path>,
+        stream: impl FnOnce(Option<&Path>) -> Result<Arc<Stream>, PlanError>,
+    ) -> Result<Self, PlanError> {
+        check_enabled(&session.lanes)?;
         check_names(&session.lanes)?;
         let enabled = || session.lanes.iter().enumerate().filter(|(_, l)| l.enabled);
         let resolved = enabled().map(|(at, lane)| resolve_lane(session, at, lane)).collect::<Result<Vec<_>, _>>()?;
         let chunks = resolved.iter().filter_map(|r| r.kind.chunk(&r.params));
         let step = chunks.min().unwrap_or(DEFAULT_STEP).max(1);
-        let stream = Arc::new(load(session, base_dir)?);
+        let stream = stream(base_dir)?;
         let mut unit = None;
         let lanes = resolved.into_iter().map(|r| r.plan(&stream, &mut unit, step)).collect::<Result<Vec<_>, _>>()?;
-        let plan = Self { session: session.clone(), stream, lanes, step };
-        plan.check_memory(MAX_TRACE_BYTES)?;
-        Ok(plan)
+        Ok(Self { session: session.clone(), stream, lanes, step })
     }
 
     fn check_memory(&self, limit: u64) -> Result<(), PlanError> {
@@ -216,8 +234,7 @@ fn with_seed(params: &Params, kind: &dyn LayerKind, seed: u64) -> Params {
     }
 }
 
-/// Names end up in `--set lane.param=value` and in the arrays of an export.
-fn check_names(lanes: &[LaneSpec]) -> Result<(), PlanError> {
+fn check_enabled(lanes: &[LaneSpec]) -> Result<(), PlanError> {
     if !lanes.iter().any(|l| l.enabled) {
         return Err(PlanError::NoLane);
     }
@@ -225,6 +242,14 @@ fn check_names(lanes: &[LaneSpec]) -> Result<(), PlanError> {
     if found > MAX_LANES {
         return Err(PlanError::TooManyLanes { found });
     }
+    Ok(())
+}
+
+/// Checks the lanes' names: they end up in `--set lane.param=value` and in the arrays of an export.
+///
+/// # Errors
+/// [`PlanError::LaneName`] for the first that cannot be used, or is there twice.
+pub fn check_names(lanes: &[LaneSpec]) -> Result<(), PlanError> {
     for (index, lane) in lanes.iter().enumerate() {
         let name = lane.name.as_str();
         let reason = if name.is_empty() || name.len() > 64 {
@@ -239,6 +264,14 @@ fn check_names(lanes: &[LaneSpec]) -> Result<(), PlanError> {
         return Err(PlanError::LaneName { index, name: lane.name.clone(), reason });
     }
     Ok(())
+}
+
+/// Loads the stream of a session's source; a task's with the session's seed.
+///
+/// # Errors
+/// If the capture cannot be read, or the task cannot be as it is set.
+pub fn load_stream(session: &Session, base_dir: Option<&Path>) -> Result<Arc<Stream>, PlanError> {
+    load(session, base_dir).map(Arc::new)
 }
 
 fn load(session: &Session, base_dir: Option<&Path>) -> Result<Stream, PlanError> {
