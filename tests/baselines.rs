@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mnemoscope::gpu::testing::gpu_or_skip;
 use mnemoscope::gpu::{Gpu, GpuStream};
+use mnemoscope::layer::effective::{ReadOf, Store};
 use mnemoscope::layer::{self, Arrays, Layer, LayerKind, Precision, Record, Setup, Snapshot};
 use mnemoscope::param::{ParamError, Params, Resolved};
 use mnemoscope::stream::{Labels, Stream, StreamParts, Targets};
@@ -174,6 +175,41 @@ fn blocks_spans_and_heads_give_what_the_definition_says() {
             }
         }
     }
+}
+
+/// What a layer returned, from effective attention: weights times values.
+#[test]
+fn effective_attention_gives_the_outputs() {
+    let s = stream(SMALL);
+    for (kind, params) in all() {
+        let setup = setup(kind, &s, &params, 40);
+        let heads = s.query_heads();
+        for engine in Engine::single() {
+            let mut trace = LaneTrace::new(&kind.channels(&setup), s.kv_heads(), heads);
+            advance(&mut *engine.build(kind, &setup), usize::MAX, Record::All, &mut trace);
+            let read = |query_head: usize, read: usize| {
+                let query = s.query(query_head, read).to_vec();
+                let found = kind.effective(&setup, &trace, ReadOf { query_head, read, query: &query }).unwrap();
+                assert_eq!(found.weights.len(), s.after()[read] as usize);
+                let values = s.values().index_axis(ndarray::Axis(0), s.kv_head_of(query_head)).mapv(f64::from);
+                values.columns().into_iter().map(|c| found.weights.iter().zip(c).map(|(w, v)| w * v).sum()).collect::<Vec<f64>>()
+            };
+            let expected: Vec<Vec<f64>> = (0..heads).map(|h| (0..s.reads()).flat_map(|r| read(h, r)).collect()).collect();
+            assert_near(&outputs(&trace, heads), &expected, 1e-4, &format!("{} {params:?} on {}", kind.name(), engine.name()));
+        }
+    }
+}
+
+#[test]
+fn what_left_the_window_is_gone() {
+    let s = stream(SMALL);
+    let setup = setup(kind("window"), &s, &Params::default().with("window", 20), 40);
+    let query = s.query(0, 59).to_vec();
+    let read = ReadOf { query_head: 0, read: 59, query: &query };
+    let found = kind("window").effective(&setup, &LaneTrace::new(&[], 2, 4), read).unwrap();
+    assert!(found.stores[..40].iter().all(|s| *s == Store::Gone) && found.weights[..40].iter().all(|w| w.to_bits() == 0));
+    assert!(found.stores[40..].iter().all(|s| *s == Store::Window) && found.weights[40..].iter().all(|w| *w > 0.0));
+    approx::assert_relative_eq!(found.share(Store::Window), 1.0, max_relative = 1e-12);
 }
 
 #[test]

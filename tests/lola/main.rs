@@ -41,4 +41,5 @@ fn wide(values: &Values) -> Vec<f64> {
 }
 
 mod capture;
+mod effective;
 mod properties;

@@ -12,6 +12,7 @@
 //!   (arXiv 2009.14794).
 
 pub mod gpu;
+mod product;
 
 use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut1, Axis, concatenate, s};
 use rand::SeedableRng;

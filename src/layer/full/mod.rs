@@ -13,16 +13,18 @@
 //! [Sliding window](super::window) attention is the same over the last `window` of those writes, and shares the code here.
 
 pub(in crate::layer) mod cpu;
+pub(in crate::layer) mod effective;
 pub(in crate::layer) mod gpu;
 pub(in crate::layer) mod trace;
 
 use std::sync::Arc;
 
+use super::effective::{Effective, ReadOf};
 use super::{Cost, Layer, LayerError, LayerKind, Precision, Setup, Snapshot, check_sizes};
 use crate::gpu::GpuStream;
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
 use crate::stream::Stream;
-use crate::trace::ChannelSpec;
+use crate::trace::{ChannelSpec, LaneTrace};
 
 /// `beta`: the logit scale.
 pub const BETA: ParamSpec = ParamSpec {
@@ -72,6 +74,10 @@ impl LayerKind for FullKind {
         let s = &setup.stream;
         let numbers = (s.writes() * (s.key_dim() + s.value_dim())) as u64;
         Cost { state_numbers: numbers, write_madds: 0, read_madds: numbers }
+    }
+
+    fn effective(&self, setup: &Setup, _trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
+        Some(effective::softmax(setup, None, read))
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {

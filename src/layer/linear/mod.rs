@@ -15,12 +15,16 @@ mod gpu;
 
 use std::sync::Arc;
 
-use super::feature::{self, FEATURES, FMAP, SEED, SHARPNESS};
+use ndarray::s;
+
+use super::effective::{Effective, ReadOf, Store};
+use super::feature::{self, FEATURES, FMAP, FeatureMap, SEED, SHARPNESS};
 use super::full::{BETA, trace};
+use super::real::EPSILON;
 use super::{Cost, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
 use crate::gpu::GpuStream;
 use crate::param::{ParamError, ParamSpec, Resolved};
-use crate::trace::ChannelSpec;
+use crate::trace::{ChannelSpec, LaneTrace};
 
 /// The name of the kind.
 const NAME: &str = "linear";
@@ -72,6 +76,16 @@ impl LayerKind for LinearKind {
         let d = feature::feature_dim(NAME, setup).unwrap_or(setup.stream.key_dim());
         let numbers = (d * (setup.stream.value_dim() + 1)) as u64;
         Cost { state_numbers: numbers, write_madds: numbers, read_madds: numbers }
+    }
+
+    /// The weight of write i is phi(q).phi(k_i) / (phi(q).s + 1e-6).
+    fn effective(&self, setup: &Setup, _trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
+        let (stream, map) = (&setup.stream, FeatureMap::<f64>::new(NAME, setup).ok()?);
+        let (head, after) = (stream.kv_head_of(read.query_head), stream.after()[read.read] as usize);
+        let mut weights = map.products(read.query_head, read.query, head, &stream.keys_of(head).slice(s![..after, ..]));
+        let whole = weights.iter().sum::<f64>() + EPSILON;
+        weights.iter_mut().for_each(|w| *w /= whole);
+        Some(Effective { weights, stores: vec![Store::State; after] })
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {

@@ -22,6 +22,7 @@
 
 pub mod config;
 pub mod cpu;
+mod effective;
 pub mod gpu;
 pub mod residency;
 pub mod trace;
@@ -29,6 +30,7 @@ pub mod trace;
 use std::sync::Arc;
 
 use crate::gpu::GpuStream;
+use crate::layer::effective::{Effective, ReadOf};
 use crate::layer::feature::{self, FEATURES, FMAP, SEED, SHARPNESS};
 use crate::layer::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
@@ -133,6 +135,10 @@ impl LayerKind for LolaKind {
 
     fn derived(&self, setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<Derived> {
         trace::derived(&Config::new(setup), trace, kv_head)
+    }
+
+    fn effective(&self, setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
+        effective::of(setup, trace, read)
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {

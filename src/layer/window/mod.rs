@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use super::full::{BETA, cpu, gpu, trace};
+use super::effective::{Effective, ReadOf};
+use super::full::{BETA, cpu, effective, gpu, trace};
 use super::{Cost, Layer, LayerError, LayerKind, MAX_WRITES, Precision, Setup, check_sizes};
 use crate::gpu::GpuStream;
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
-use crate::trace::ChannelSpec;
+use crate::trace::{ChannelSpec, LaneTrace};
 
 static PARAMS: &[ParamSpec] = &[
     ParamSpec {
@@ -58,6 +59,10 @@ impl LayerKind for WindowKind {
         let s = &setup.stream;
         let numbers = (setup.params.size("window").min(s.writes()) * (s.key_dim() + s.value_dim())) as u64;
         Cost { state_numbers: numbers, write_madds: 0, read_madds: numbers }
+    }
+
+    fn effective(&self, setup: &Setup, _trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
+        Some(effective::softmax(setup, Some(setup.params.size("window")), read))
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {
