@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use eframe::egui::{Context, ViewportCommand};
 
 use crate::app::app::{App, Exporting};
-use crate::app::command::{Command, SessionCommand, ViewCommand, WindowCommand};
+use crate::app::command::{Command, LaneCommand, SessionCommand, ViewCommand, WindowCommand};
 use crate::app::dialogs::{Answer, Dialog, Next};
 use crate::app::jobs::{Done, Prepared, Purpose};
 use crate::app::layout::PanelLayout;
 use crate::app::menu::MenuLook;
 use crate::app::theme;
 use crate::param::{ParamValue, Params};
-use crate::session::{Session, Source};
+use crate::session::plan::check_names;
+use crate::session::{LaneSpec, Session, Source, lanes};
 
 impl App {
     /// Carries out one command, as a key or a menu would have it.
@@ -66,11 +67,14 @@ impl App {
         if self.opening.is_some() {
             return false;
         }
+        // A colour is no number: the run on screen is shown in it as it is.
+        let same_run = matches!(command, SessionCommand::Lane(LaneCommand::Recolour { .. }));
         let session = &mut self.session;
         let before = session.clone();
         match command {
             SessionCommand::Source(source) => session.source = source,
             SessionCommand::Lanes(lanes) => session.lanes = lanes,
+            SessionCommand::Lane(command) => edit_lanes(&mut session.lanes, &mut self.removed, command),
             SessionCommand::LaneParam { lane, name, value } => {
                 if let Some(lane) = session.lanes.get_mut(lane) {
                     set(&mut lane.params, name, value);
@@ -81,11 +85,7 @@ impl App {
                     set(&mut task.params, name, value);
                 }
             }
-            SessionCommand::LaneEnabled { lane, enabled } => {
-                if let Some(lane) = session.lanes.get_mut(lane) {
-                    lane.enabled = enabled;
-                }
-            }
+            SessionCommand::LaneEnabled { lane, enabled } => lanes::enable(&mut session.lanes, lane, enabled),
             SessionCommand::Backend(backend) => session.backend = backend,
             SessionCommand::Seed(seed) => session.seed = seed,
             SessionCommand::NewSeed => session.seed = session.seed.wrapping_add(1),
@@ -95,7 +95,7 @@ impl App {
             }
         }
         let changed = *session != before;
-        if changed {
+        if changed && !same_run {
             self.replan();
         }
         changed
@@ -333,6 +333,7 @@ impl App {
         self.ticket += 1;
         self.planning = false;
         self.opening = None;
+        self.removed = None;
         // Its run goes too: nothing of it may stand under the new session's name.
         self.runs.clear();
         self.layout = PanelLayout::new(session.view.layout.as_deref());
@@ -384,6 +385,44 @@ impl App {
                 }
                 self.notice = None;
                 self.dialogs.error(format!("{}: not written", purpose.title()), message);
+            }
+        }
+    }
+}
+
+/// Carries out an edit to the list of lanes; `removed` is the lane that was taken out last and its place.
+fn edit_lanes(all: &mut Vec<LaneSpec>, removed: &mut Option<(usize, LaneSpec)>, command: LaneCommand) {
+    match command {
+        LaneCommand::Add(layer) => {
+            if let Some(kind) = crate::layer::kind(layer) {
+                lanes::add(all, kind);
+            }
+        }
+        LaneCommand::Duplicate(lane) => lanes::duplicate(all, lane),
+        LaneCommand::Rename { lane, name } => {
+            let mut renamed = all.clone();
+            if let Some(spec) = renamed.get_mut(lane) {
+                spec.name = name;
+            }
+            if check_names(&renamed).is_ok() {
+                *all = renamed;
+            }
+        }
+        LaneCommand::Remove(lane) => {
+            if let Some(spec) = lanes::remove(all, lane) {
+                *removed = Some((lane, spec));
+            }
+        }
+        LaneCommand::PutBack => {
+            if let Some((at, spec)) = removed.take() {
+                lanes::put_back(all, at, spec);
+            }
+        }
+        LaneCommand::Move { from, to } => lanes::shift(all, from, to),
+        LaneCommand::Recolour { lane, place } => lanes::recolour(all, lane, place),
+        LaneCommand::Weights { lane, path } => {
+            if let Some(spec) = all.get_mut(lane) {
+                spec.weights = path;
             }
         }
     }

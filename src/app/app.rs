@@ -25,7 +25,8 @@ use crate::app::timeline::Timeline;
 use crate::app::timeline_bar::TimelineBar;
 use crate::engine::Engine;
 use crate::panel::{LaneLook, Look, PANELS, Selection};
-use crate::session::{Session, View};
+use crate::session::plan::PlanLane;
+use crate::session::{LaneSpec, Session, View, lanes as lane_list};
 
 /// At most this long a frame is spent on taking in what the engine wrote.
 const RECEIVE: Duration = Duration::from_millis(3);
@@ -85,6 +86,8 @@ pub struct App {
     pub(super) dismissed: usize,
     pub(super) title: String,
     pub(super) studies: Studies,
+    /// The lane that was removed last, and its place.
+    pub(super) removed: Option<(usize, LaneSpec)>,
     bar: TimelineBar,
     inspector: Inspector,
     last_time: f64,
@@ -150,6 +153,7 @@ impl App {
             dismissed: 0,
             title: String::new(),
             studies: Studies::default(),
+            removed: None,
             bar: TimelineBar::default(),
             inspector: Inspector::default(),
             last_time: 0.0,
@@ -335,7 +339,7 @@ impl App {
             let status = Status { run: self.runs.current(), computing, exporting, notice: self.notice.as_deref(), frame_seconds };
             status_bar::ui(ui, status, asked);
         });
-        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, .. } = self;
+        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, removed, .. } = self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
         Panel::bottom("timeline").frame(side).exact_size(88.0).show(ui, |ui| {
             if let Some(plan) = &plan {
@@ -345,7 +349,8 @@ impl App {
         Panel::left("session").frame(side).default_size(296.0).size_range(270.0..=440.0).show(ui, |ui| {
             // While a file is being opened there is no session to set.
             if opening.is_none() {
-                let look = SessionLook { session, plan: plan.as_deref(), problem: problem.as_ref(), layers };
+                let removed = removed.as_ref().map(|(_, lane)| lane);
+                let look = SessionLook { session, plan: plan.as_deref(), problem: problem.as_ref(), layers, removed };
                 session_panel::ui(ui, look, asked);
             }
         });
@@ -353,12 +358,18 @@ impl App {
             loading(ui, opening.as_deref(), problem.as_ref());
             return;
         };
+        // Colours are the session's as it is set now: giving a lane another runs nothing again.
+        let colours = lane_list::colours(&session.lanes);
+        let place = |plan: &PlanLane| match session.lanes.get(plan.index) {
+            Some(lane) if lane.name == plan.name => colours[plan.index],
+            _ => plan.colour,
+        };
         let lanes: Vec<LaneLook<'_>> = run
             .plan
             .lanes
             .iter()
             .zip(run.traces.iter().zip(&run.spent))
-            .map(|(plan, (trace, &spent))| LaneLook { plan, trace, spent, colour: theme::lane_colour(plan.colour, dark) })
+            .map(|(plan, (trace, &spent))| LaneLook { plan, trace, spent, colour: theme::lane_colour(place(plan), dark) })
             .collect();
         let (kv, group) = (run.plan.stream.kv_heads(), run.plan.stream.query_heads() / run.plan.stream.kv_heads());
         let kv_head = session.view.kv_head.min(kv - 1);

@@ -32,6 +32,11 @@ impl From<SessionCommand> for Command {
         Self::Session(command)
     }
 }
+impl From<LaneCommand> for Command {
+    fn from(command: LaneCommand) -> Self {
+        Self::Session(SessionCommand::Lane(command))
+    }
+}
 impl From<ViewCommand> for Command {
     fn from(command: ViewCommand) -> Self {
         Self::View(command)
@@ -79,6 +84,8 @@ pub enum SessionCommand {
     Source(Source),
     /// Other lanes, all of them.
     Lanes(Vec<LaneSpec>),
+    /// The list of lanes.
+    Lane(LaneCommand),
     /// One parameter of a lane, by the lane's place in the session.
     LaneParam { lane: usize, name: &'static str, value: Option<ParamValue> },
     /// One parameter of the task.
@@ -93,6 +100,28 @@ pub enum SessionCommand {
     NewSeed,
     /// Run again from the start, with the same seed.
     Reset,
+}
+
+/// Changes the list of lanes. Lanes are named by their place in the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum LaneCommand {
+    /// One more lane of a layer, with the layer's defaults.
+    Add(&'static str),
+    /// A copy of a lane after it.
+    Duplicate(usize),
+    /// Another name; one that cannot be used changes nothing.
+    Rename { lane: usize, name: String },
+    /// Away with a lane, unless it is the last.
+    Remove(usize),
+    /// The lane that was removed last, back to its place.
+    PutBack,
+    /// A lane to another place.
+    Move { from: usize, to: usize },
+    /// A place of the palette for a lane.
+    Recolour { lane: usize, place: usize },
+    /// Another file of weights, or none.
+    Weights { lane: usize, path: Option<PathBuf> },
 }
 
 /// Changes what is looked at.

@@ -17,6 +17,7 @@ pub mod focus;
 pub mod icon;
 pub mod inspector;
 pub mod jobs;
+pub mod lanes_panel;
 pub mod layout;
 pub mod menu;
 pub mod offscreen;

@@ -1,18 +1,18 @@
-//! The left panel: where the stream comes from, the lanes, and every parameter.
+//! The left panel: where the stream comes from and its parameters; below it the lanes (`lanes_panel`).
 
 use std::sync::LazyLock;
 
 use eframe::egui::style::ScrollStyle;
-use eframe::egui::{self, Align, CollapsingHeader, ComboBox, DragValue, Label, Layout, RichText, ScrollArea, Sense, Ui, UiBuilder, vec2};
+use eframe::egui::text::{LayoutJob, TextFormat, TextWrapping};
+use eframe::egui::{Align, ComboBox, DragValue, Label, Layout, RichText, ScrollArea, Sense, TextStyle, Ui, UiBuilder, vec2};
 
 use crate::app::command::{Command, SessionCommand, ViewCommand};
 use crate::app::focus;
 use crate::app::icon::{self, Icon};
+use crate::app::lanes_panel;
 use crate::app::params::{self, Row};
-use crate::app::theme;
-use crate::layer;
-use crate::param::{Params, Resolved};
-use crate::session::plan::{Plan, PlanLane};
+use crate::param::Params;
+use crate::session::plan::Plan;
 use crate::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
 use crate::stream::capture::BUNDLED;
 use crate::task::{self, TASKS};
@@ -37,6 +37,8 @@ pub struct SessionLook<'a> {
     pub problem: Option<&'a Problem>,
     /// The layers that the capture file holds.
     pub layers: &'a [u32],
+    /// The lane that was removed last, if it can be put back.
+    pub removed: Option<&'a LaneSpec>,
 }
 
 /// Draws the panel.
@@ -54,33 +56,30 @@ fn contents(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
     ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
         heading(ui, "Stream");
         source(ui, look, commands);
-        if let Some(problem) = look.problem.filter(|p| p.lane.is_none()) {
+        if let Some(problem) = look.problem.filter(|p| p.lane.is_none() && !lanes_panel::is_of_the_list(&look.session.lanes)) {
             error(ui, &problem.message);
         }
         heads(ui, look, commands);
         seed(ui, look.session, commands);
         ui.add_space(6.0);
-        heading(ui, "Lanes");
-        for (index, lane) in look.session.lanes.iter().enumerate() {
-            lane_ui(ui, look, index, lane, commands);
-        }
+        lanes_panel::ui(ui, look, commands);
         ui.add_space(6.0);
         focus::follow(ui);
     });
 }
 
-fn heading(ui: &mut Ui, text: &str) {
+pub(super) fn heading(ui: &mut Ui, text: &str) {
     ui.add_space(2.0);
     ui.label(RichText::new(text.to_uppercase()).small().strong());
     ui.add_space(2.0);
 }
 
-fn error(ui: &mut Ui, message: &str) {
+pub(super) fn error(ui: &mut Ui, message: &str) {
     ui.add(Label::new(RichText::new(message).color(ui.visuals().error_fg_color).small()).wrap());
 }
 
 /// A name on the left, a control on the rest of the row.
-fn labelled<R>(ui: &mut Ui, name: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
+pub(super) fn labelled<R>(ui: &mut Ui, name: &str, add: impl FnOnce(&mut Ui) -> R) -> R {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         ui.add_space(12.0);
@@ -123,6 +122,9 @@ fn source(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
     match &session.source {
         Source::Capture(capture) => capture_ui(ui, look, capture, commands),
         Source::Task(t) => {
+            if let Some(task) = task::task(&t.name) {
+                about(ui, task.about(), look.plan);
+            }
             for spec in task::task(&t.name).map_or(&[][..], |t| t.params()) {
                 if let Some(value) = params::row(ui, Row { owner: "task", spec, value: t.params.get(spec.name), used: None }) {
                     commands.push(Command::Session(SessionCommand::TaskParam { name: spec.name, value }));
@@ -166,6 +168,25 @@ fn example(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
         if button.on_hover_text("Replaces the lanes by those of sessions/needles.ron, which are set for this task").clicked() {
             commands.push(Command::Session(SessionCommand::Lanes(shipped.lanes.clone())));
         }
+    });
+}
+
+/// What a task tests and where it comes from, in three lines at most; all of it and what the stream says of itself on hover.
+fn about(ui: &mut Ui, text: &str, plan: Option<&Plan>) {
+    ui.horizontal(|ui| {
+        ui.add_space(12.0);
+        let font = TextStyle::Small.resolve(ui.style());
+        let mut job = LayoutJob::single_section(text.to_owned(), TextFormat::simple(font, ui.visuals().weak_text_color()));
+        job.wrap = TextWrapping { max_width: ui.available_width() - 4.0, max_rows: 3, ..TextWrapping::default() };
+        let galley = ui.fonts_mut(|f| f.layout_job(job));
+        let label = ui.add(Label::new(galley).show_tooltip_when_elided(false));
+        label.on_hover_ui(|ui| {
+            ui.label(text);
+            if let Some(about) = plan.map(|p| p.stream.labels().about.as_str()).filter(|a| !a.is_empty() && *a != text) {
+                ui.add_space(4.0);
+                ui.label(about);
+            }
+        });
     });
 }
 
@@ -244,63 +265,6 @@ fn seed(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
         }
         if chosen != session.backend {
             commands.push(Command::Session(SessionCommand::Backend(chosen)));
-        }
-    });
-}
-
-fn lane_ui(ui: &mut Ui, look: SessionLook<'_>, index: usize, lane: &LaneSpec, commands: &mut Vec<Command>) {
-    let Some(kind) = layer::kind(&lane.layer) else {
-        error(ui, &format!("lane {}: there is no layer `{}`", lane.name, lane.layer));
-        return;
-    };
-    let running = look.plan.and_then(|p| p.lanes.iter().find(|l| l.index == index && l.name == lane.name));
-    let id = ui.make_persistent_id(("lane", index));
-    let state = egui::collapsing_header::CollapsingState::load_with_default_open(ui.ctx(), id, true);
-    let header = state.show_header(ui, |ui| {
-        let mut on = lane.enabled;
-        if ui.checkbox(&mut on, "").accessible_name(format!("Lane {}", lane.name)).on_hover_text("Run this lane, or leave it out").changed()
-        {
-            commands.push(Command::Session(SessionCommand::LaneEnabled { lane: index, enabled: on }));
-        }
-        let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
-        let colour = theme::lane_colour(lane.colour.map_or(index, usize::from), ui.visuals().dark_mode);
-        ui.painter().rect_filled(rect, 2.0, if lane.enabled { colour } else { colour.gamma_multiply(0.35) });
-        let name = RichText::new(&lane.name).strong();
-        ui.add(Label::new(if lane.enabled { name } else { name.weak() })).on_hover_text(kind.about());
-        if !lane.name.eq_ignore_ascii_case(kind.title()) {
-            ui.add(Label::new(RichText::new(kind.title()).weak().small()).truncate());
-        }
-    });
-    header.body_unindented(|ui| {
-        ui.add_enabled_ui(lane.enabled, |ui| {
-            let resolved = Resolved::new(&lane.name, kind.params(), &lane.params).ok();
-            // A parameter that does nothing as things are is not offered; with a faulty value among them, all are.
-            for spec in kind.params().iter().filter(|s| resolved.as_ref().is_none_or(|r| kind.applies(s.name, r))) {
-                let row = Row { owner: &lane.name, spec, value: lane.params.get(spec.name), used: used(running, spec.name) };
-                if let Some(value) = params::row(ui, row) {
-                    commands.push(Command::Session(SessionCommand::LaneParam { lane: index, name: spec.name, value }));
-                }
-            }
-        });
-        if let Some(problem) = look.problem.filter(|p| p.lane == Some(index)) {
-            error(ui, &problem.message);
-        }
-        notes(ui, running);
-    });
-}
-
-/// The value in use where a parameter is left to the stream.
-fn used(lane: Option<&PlanLane>, name: &str) -> Option<f64> {
-    lane.filter(|_| name == "beta").map(|l| l.setup.beta())
-}
-
-/// What was done to the stream for a lane.
-fn notes(ui: &mut Ui, lane: Option<&PlanLane>) {
-    let Some(lane) = lane.filter(|l| !l.notes.is_empty()) else { return };
-    let text = if lane.notes.len() == 1 { "1 note".to_owned() } else { format!("{} notes", lane.notes.len()) };
-    CollapsingHeader::new(RichText::new(text).small().weak()).id_salt(("notes", lane.index)).show(ui, |ui| {
-        for note in &lane.notes {
-            ui.add(Label::new(RichText::new(note).small().weak()).wrap());
         }
     });
 }

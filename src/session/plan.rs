@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::file::resolve;
 use super::memory::{MAX_TRACE_BYTES, in_words};
-use super::{LaneSpec, MAX_LANES, Session, Source};
+use super::{LaneSpec, MAX_LANES, Session, Source, lanes};
 use crate::layer::{Arrays, KINDS, LayerKind, Setup, kind};
 use crate::metric;
 use crate::param::{ParamError, ParamKind, ParamValue, Params, Resolved, nearest};
@@ -140,7 +140,8 @@ impl Plan {
         check_enabled(&session.lanes)?;
         check_names(&session.lanes)?;
         let enabled = || session.lanes.iter().enumerate().filter(|(_, l)| l.enabled);
-        let resolved = enabled().map(|(at, lane)| resolve_lane(session, at, lane)).collect::<Result<Vec<_>, _>>()?;
+        let colours = lanes::colours(&session.lanes);
+        let resolved = enabled().map(|(at, lane)| resolve_lane(session, at, lane, colours[at])).collect::<Result<Vec<_>, _>>()?;
         let chunks = resolved.iter().filter_map(|r| r.kind.chunk(&r.params));
         let step = chunks.min().unwrap_or(DEFAULT_STEP).max(1);
         let stream = stream(base_dir)?;
@@ -209,7 +210,7 @@ impl ResolvedLane {
     }
 }
 
-fn resolve_lane(session: &Session, index: usize, lane: &LaneSpec) -> Result<ResolvedLane, PlanError> {
+fn resolve_lane(session: &Session, index: usize, lane: &LaneSpec, colour: usize) -> Result<ResolvedLane, PlanError> {
     let kind = kind(&lane.layer).ok_or_else(|| {
         let names = || KINDS.iter().map(|k| k.name());
         PlanError::UnknownLayer {
@@ -220,7 +221,6 @@ fn resolve_lane(session: &Session, index: usize, lane: &LaneSpec) -> Result<Reso
         }
     })?;
     let params = with_seed(&lane.params, kind, session.seed);
-    let colour = lane.colour.map_or(index, usize::from);
     Ok(ResolvedLane { index, colour, name: lane.name.clone(), kind, params: Resolved::new(&lane.name, kind.params(), &params)? })
 }
 
