@@ -31,6 +31,9 @@ pub enum CliError {
     /// A run stopped.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// Some lanes have no score.
+    #[error("these lanes cannot run: {0}")]
+    Lanes(String),
     /// A trace cannot be written.
     #[error(transparent)]
     Export(#[from] ExportError),
@@ -87,7 +90,7 @@ impl CliError {
             Self::Session(_) | Self::Plan { .. } => 3,
             Self::Run(RunError::Cancelled) | Self::Export(ExportError::Cancelled) => 130,
             Self::Device(_) | Self::Run(RunError::Backend(_)) => 4,
-            Self::Run(_) | Self::Layer(_) => 5,
+            Self::Run(_) | Self::Lanes(_) | Self::Layer(_) => 5,
             Self::Output(_) | Self::Export(_) => 6,
             #[cfg(feature = "gui")]
             Self::Screenshot(error) => error.code(),

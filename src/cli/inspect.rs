@@ -177,7 +177,7 @@ fn backend(session: &Session) -> String {
 }
 
 /// `n_max = 512, chunk = 64`.
-fn settings<'a>(params: impl Iterator<Item = (&'a String, &'a ParamValue)>) -> String {
+pub(super) fn settings<'a>(params: impl Iterator<Item = (&'a String, &'a ParamValue)>) -> String {
     params.map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }
 

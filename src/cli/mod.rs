@@ -6,6 +6,7 @@
 //! A subcommand is a file with `Args` (what clap reads) and `Args::execute`, and one line in `Command`.
 
 mod bench;
+mod compare;
 mod devices;
 mod error;
 mod inspect;
@@ -31,6 +32,7 @@ Examples:
   mnemoscope                                     open the window on the bundled capture
   mnemoscope my_model.safetensors                open it on a capture of your own
   mnemoscope run session.ron --out out           compute and write the trace, with no window
+  mnemoscope compare session.ron --seeds 3       what every lane recalls, and what its memory costs
   mnemoscope verify session.ron                  hold the GPU against the CPU
   mnemoscope devices                             what can compute here
   mnemoscope screenshot bundled --out shot.png   the window as a picture, with no display";
@@ -42,6 +44,16 @@ Examples:
   mnemoscope run my_model.safetensors --out out --set LoLA.cache=256 --set OVQ.n_max=1024
 
 Names of files go to standard output; the backend, why it was taken and a line a lane to standard error.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  mnemoscope compare session.ron                 a row a lane: recall, state, arithmetic, time
+  mnemoscope compare session.ron --seeds 5 --backend cpu
+  mnemoscope compare session.ron --set task.T=8192 --set OVQ.n_max=1024 --format csv > recall.csv
+
+All lanes run, those that are switched off too (--enabled leaves them out), in groups of 8. Accuracy is over all reads of all
+query heads and seeds, with Wilson's 95% interval. A lane that cannot run has a row that says so; the others are still
+printed, and the exit code is 5. State, bytes and multiply-adds are for one head.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -102,6 +114,9 @@ enum Command {
     /// Run a session with no window and write its trace: every channel (trace.npz) and a row a token (tokens.csv).
     #[command(after_help = RUN_EXAMPLES, after_long_help = long(RUN_EXAMPLES))]
     Run(run::Args),
+    /// Print the recall table of a session: what every lane scores, over one or more seeds, and what its memory costs.
+    #[command(after_help = COMPARE_EXAMPLES, after_long_help = long(COMPARE_EXAMPLES))]
+    Compare(compare::Args),
     /// Run a session on the CPU and on the GPU side by side, and compare every channel of every lane.
     #[command(after_help = VERIFY_EXAMPLES, after_long_help = long(VERIFY_EXAMPLES))]
     Verify(verify::Args),
@@ -132,6 +147,7 @@ pub fn main() -> ExitCode {
             let mut out = io::stdout().lock();
             let done = match command {
                 Command::Run(args) => args.execute(&mut out),
+                Command::Compare(args) => args.execute(&mut out),
                 Command::Verify(args) => args.execute(&mut out),
                 Command::Inspect(args) => args.execute(&mut out),
                 Command::Devices(args) => args.execute(&mut out),

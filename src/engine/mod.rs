@@ -22,6 +22,7 @@ mod lane;
 pub mod lockstep;
 mod reference;
 mod run;
+pub mod sweep;
 mod worker;
 
 use std::sync::Arc;
