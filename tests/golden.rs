@@ -110,7 +110,13 @@ fn conform(engine: &Engine) {
     let mut all = Vec::new();
     for path in case::files() {
         match case::read(&path) {
-            Some(case) => all.extend(failures(&case, engine)),
+            Some(case) => {
+                all.extend(failures(&case, engine));
+                if let Some(twin) = case::twin(&path, &case) {
+                    println!("  {}, as {}:", twin.name, twin.kind.name());
+                    all.extend(failures(&twin, engine));
+                }
+            }
             None => println!("  {}: its layer is not built", path.display()),
         }
     }

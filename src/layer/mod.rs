@@ -14,6 +14,7 @@ pub mod linear;
 pub mod lola;
 pub mod ovq;
 pub mod real;
+pub mod recurrent;
 pub mod window;
 pub mod workload;
 
@@ -29,7 +30,16 @@ use crate::stream::Stream;
 use crate::trace::{ChannelSpec, LaneTrace, TraceBlock, Values};
 
 /// Every layer there is, in the order in which menus show them. Adding a layer is one line here.
-pub static KINDS: &[&dyn LayerKind] = &[&full::FullKind, &window::WindowKind, &linear::LinearKind, &ovq::OvqKind, &lola::LolaKind];
+pub static KINDS: &[&dyn LayerKind] = &[
+    &full::FullKind,
+    &window::WindowKind,
+    &linear::LinearKind,
+    &recurrent::DELTANET,
+    &recurrent::GATED_DELTANET,
+    &recurrent::MAMBA2,
+    &ovq::OvqKind,
+    &lola::LolaKind,
+];
 
 /// The layer with this name (`ovq`), if there is one.
 #[must_use]
@@ -122,6 +132,10 @@ pub trait LayerKind: Send + Sync {
     fn check(&self, setup: &Setup) -> Result<(), ParamError>;
     /// The channels it writes, in the order in which pieces number them.
     fn channels(&self, setup: &Setup) -> Vec<ChannelSpec>;
+    /// What a lane has to say on screen about how it takes its stream, in sentences.
+    fn notes(&self, _setup: &Setup) -> Vec<String> {
+        Vec::new()
+    }
     /// What it costs.
     fn cost(&self, setup: &Setup) -> Cost;
     /// Arrays of the reference that are made from this layer's channels, for one key/value head of a finished trace.

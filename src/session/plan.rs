@@ -203,6 +203,7 @@ impl ResolvedLane {
         let chunk = self.kind.chunk(&self.params).unwrap_or(step);
         let setup = Setup { stream: own, params: self.params, arrays: Arc::new(Arrays::new()), chunk };
         self.kind.check(&setup)?;
+        notes.extend(self.kind.notes(&setup));
         let mut channels = self.kind.channels(&setup);
         let own_channels = channels.len();
         channels.extend(metric::channels(stream));

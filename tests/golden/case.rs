@@ -12,7 +12,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 /// Layers of the reference that are not built yet; remove a name when its layer is registered.
-pub const NOT_BUILT: &[&str] = &["gated_delta", "mamba2", "vq"];
+pub const NOT_BUILT: &[&str] = &["vq"];
 
 /// The step of a run for the layers that have no chunk of their own: neither a divisor nor a power of anything.
 const STEP: usize = 37;
@@ -43,6 +43,17 @@ pub fn files() -> Vec<PathBuf> {
 
 /// The case in a file; `None` for the layers that are [`NOT_BUILT`].
 pub fn read(path: &Path) -> Option<Case> {
+    read_as(path, None)
+}
+
+/// The same case for another layer of ours that is the same there: Gated `DeltaNet` that does not decay is `DeltaNet`.
+pub fn twin(path: &Path, case: &Case) -> Option<Case> {
+    #[allow(clippy::float_cmp, reason = "the file says 1")]
+    let same = case.kind.name() == "gated_deltanet" && case.setup.params.float("decay") == 1.0;
+    if same { read_as(path, Some("deltanet")) } else { None }
+}
+
+fn read_as(path: &Path, other: Option<&str>) -> Option<Case> {
     let name = path.file_stem().unwrap().to_string_lossy().into_owned();
     let bytes = std::fs::read(path).unwrap();
     let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
@@ -53,6 +64,12 @@ pub fn read(path: &Path) -> Option<Case> {
     let mut layer_name = case["layer"].as_str().unwrap();
     if layer_name == "full" && given.contains_key("window") {
         layer_name = "window";
+    }
+    if layer_name == "gated_delta" {
+        layer_name = other.unwrap_or("gated_deltanet");
+    }
+    if layer_name == "deltanet" {
+        given.remove("decay");
     }
     if NOT_BUILT.contains(&layer_name) {
         return None;
@@ -80,7 +97,7 @@ pub fn read(path: &Path) -> Option<Case> {
 /// The reference's parameters by our names. What the reference leaves out is at the reference's default, not at ours.
 fn params(kind: &dyn LayerKind, given: BTreeMap<String, serde_json::Value>) -> Params {
     let mut params = Params::default();
-    for name in ["sharpness", "linear_weight"] {
+    for name in ["sharpness", "linear_weight", "decay"] {
         if kind.params().iter().any(|s| s.name == name) {
             params.set(name, 1.0);
         }
