@@ -2,16 +2,31 @@
 //!
 //! A task is one file here and one line in [`TASKS`]. The same seed gives the same stream on every platform.
 
+mod common;
+pub mod drift;
+pub mod in_context_recall;
+pub mod multi_query;
 pub mod needles;
+pub mod positional_recall;
 pub mod random;
+pub mod regression;
+pub mod variable_tracking;
 
 use thiserror::Error;
 
 use crate::param::{ParamError, ParamSpec, Resolved};
 use crate::stream::{Stream, StreamError};
 
-/// Every task there is. Adding one is one line here.
-pub static TASKS: &[&dyn Task] = &[&needles::Needles];
+/// Every task there is, in the order of TASKS.md. Adding one is one line here.
+pub static TASKS: &[&dyn Task] = &[
+    &in_context_recall::InContextRecall,
+    &needles::Needles,
+    &positional_recall::PositionalRecall,
+    &multi_query::MultiQuery,
+    &drift::Drift,
+    &regression::Regression,
+    &variable_tracking::VariableTracking,
+];
 
 /// The task with this name (`needles`), if there is one.
 #[must_use]

@@ -92,6 +92,15 @@ impl Draw {
         }
         taken.into_iter().map(|i| from + i).collect()
     }
+
+    /// The numbers below `count` in a random order (Fisher-Yates).
+    pub fn permutation(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        for last in (1..count).rev() {
+            order.swap(last, self.below(last + 1));
+        }
+        order
+    }
 }
 
 /// Rows divided by their length (at least 1e-12).
@@ -154,6 +163,18 @@ mod tests {
         assert!(seen.values().all(|&n| n.abs_diff(1000) < 150), "{seen:?}");
         assert_eq!(draw.different(2, 4, 9), [2, 3]);
         assert_eq!(draw.different(4, 4, 1), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn every_order_is_equally_likely() {
+        let mut draw = Draw::new(5);
+        let mut seen = std::collections::BTreeMap::new();
+        for _ in 0..6000 {
+            *seen.entry(draw.permutation(3)).or_insert(0_u32) += 1;
+        }
+        // Six orders, 1000 each, standard deviation 29.
+        assert!(seen.len() == 6 && seen.values().all(|&n| n.abs_diff(1000) < 150), "{seen:?}");
+        assert_eq!(draw.permutation(0), [] as [usize; 0]);
     }
 
     #[test]
