@@ -69,6 +69,23 @@ pub fn run_with(
     Ok(RunResult { traces: sink.traces, states, backend: run.backend().clone(), seconds: sink.seconds, notes: sink.notes })
 }
 
+/// Runs a plan to its end into a sink of the caller's, which may stop it; where it ended is returned.
+///
+/// # Errors
+/// If a lane cannot be built or go on, the backend asked for is not there, or the sink stopped the run.
+pub fn run_into(
+    factory: &mut dyn LayerFactory,
+    plan: &Arc<Plan>,
+    backend: BackendChoice,
+    sink: &mut dyn Sink,
+) -> Result<BackendInfo, RunError> {
+    let mut run = Run::new(Arc::clone(plan), backend, Keep::Nothing, factory)?;
+    while run.advance(factory, sink)? {
+        sink.poll().map_err(|_| RunError::Cancelled)?;
+    }
+    Ok(run.backend().clone())
+}
+
 /// Appends to traces.
 struct TraceSink<'a, P> {
     traces: Vec<LaneTrace>,

@@ -10,6 +10,7 @@
 //!   ratio, |o - y| / |y| over all reads at once (with it the figures of TASKS.md come out).
 
 mod cost;
+pub mod retention;
 mod running;
 mod score;
 
