@@ -94,7 +94,6 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let mut ranks = vec![0.0; values.len()];
     for group in order.chunk_by(|&a, &b| values[a].total_cmp(&values[b]).is_eq()) {
-        // `order` is one allocation: a group's start in it is its distance from the start.
         let start = order.partition_point(|&i| values[i].total_cmp(&values[group[0]]).is_lt());
         let rank = start as f64 + (group.len() + 1) as f64 / 2.0;
         for &i in group {
