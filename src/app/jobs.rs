@@ -2,8 +2,8 @@
 //! with an answer in [`Done`].
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -74,7 +74,7 @@ pub enum Done {
 }
 
 enum Task {
-    Plan { ticket: u64, session: Box<Session>, base: Option<PathBuf> },
+    Plan { ticket: u64, session: Box<Session>, base: Option<PathBuf>, cancel: Arc<AtomicBool> },
     Open(PathBuf),
 }
 
@@ -84,6 +84,8 @@ pub struct Jobs {
     outbox: Sender<Done>,
     inbox: Receiver<Done>,
     wake: Arc<dyn Fn() + Send + Sync>,
+    /// Ends the check that was asked for last.
+    newest: Mutex<Arc<AtomicBool>>,
 }
 
 impl std::fmt::Debug for Jobs {
@@ -103,7 +105,7 @@ impl Jobs {
         let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(wake);
         let (out, woken) = (outbox.clone(), Arc::clone(&wake));
         thread::Builder::new().name("plans".to_owned()).spawn(move || work(&queue, &out, &*woken))?;
-        Ok(Self { tasks, outbox, inbox, wake })
+        Ok(Self { tasks, outbox, inbox, wake, newest: Mutex::default() })
     }
 
     /// The next answer, if there is one.
@@ -112,9 +114,12 @@ impl Jobs {
         self.inbox.try_recv().ok()
     }
 
-    /// Checks a session. Of several that wait, the newest alone is checked.
+    /// Checks a session. Of several the newest alone is checked: one that is under way is given up, without an answer.
     pub fn plan(&self, ticket: u64, session: Session, base: Option<PathBuf>) {
-        self.task(Task::Plan { ticket, session: Box::new(session), base });
+        let cancel = Arc::new(AtomicBool::new(false));
+        let older = std::mem::replace(&mut *self.newest.lock().unwrap_or_else(PoisonError::into_inner), Arc::clone(&cancel));
+        older.store(true, Ordering::Relaxed);
+        self.task(Task::Plan { ticket, session: Box::new(session), base, cancel });
     }
 
     /// Opens a session or a capture.
@@ -198,7 +203,11 @@ fn work(queue: &Receiver<Task>, outbox: &Sender<Done>, wake: &(dyn Fn() + Send +
         for (i, task) in waiting.into_iter().enumerate() {
             let done = match task {
                 Task::Plan { .. } if Some(i) != newest => continue,
-                Task::Plan { ticket, session, base } => Done::Planned { ticket, result: prepare(&session, base.as_deref()) },
+                Task::Plan { ticket, session, base, cancel } => match prepare(&session, base.as_deref(), &cancel) {
+                    // A newer one is on its way.
+                    Err(_) if cancel.load(Ordering::Relaxed) => continue,
+                    result => Done::Planned { ticket, result },
+                },
                 Task::Open(path) => {
                     let result = open(&path).map(Box::new);
                     Done::Opened { path, result }
@@ -215,9 +224,9 @@ fn work(queue: &Receiver<Task>, outbox: &Sender<Done>, wake: &(dyn Fn() + Send +
 /// Checks and loads a session. `base` is the folder that its paths are relative to.
 ///
 /// # Errors
-/// Why it cannot run.
-pub fn prepare(session: &Session, base: Option<&Path>) -> Result<Prepared, Problem> {
-    let plan = Plan::new(session, base).map_err(|e| problem(session, &e))?;
+/// Why it cannot run, or that `cancel` was set.
+pub fn prepare(session: &Session, base: Option<&Path>, cancel: &AtomicBool) -> Result<Prepared, Problem> {
+    let plan = Plan::with_cancel(session, base, cancel).map_err(|e| problem(session, &e))?;
     let layers = match &session.source {
         Source::Capture(c) => Capture::open(&crate::session::file::resolve(&c.path, base)).map_or_else(|_| Vec::new(), |c| c.layers()),
         Source::Task(_) => Vec::new(),
@@ -227,7 +236,7 @@ pub fn prepare(session: &Session, base: Option<&Path>) -> Result<Prepared, Probl
 
 fn open(path: &Path) -> Result<(Session, Prepared), String> {
     let session = Session::open(path).map_err(|e| e.to_string())?;
-    let prepared = prepare(&session, path.parent()).map_err(|p| format!("{}: {}", path.display(), p.message))?;
+    let prepared = prepare(&session, path.parent(), &AtomicBool::new(false)).map_err(|p| format!("{}: {}", path.display(), p.message))?;
     Ok((session, prepared))
 }
 
@@ -240,7 +249,7 @@ fn problem(session: &Session, error: &PlanError) -> Problem {
             | ParamError::Range { owner, .. }
             | ParamError::Conflict { owner, .. },
         ) => Some(owner),
-        PlanError::UnknownLayer { lane, .. } | PlanError::TraceTooLarge { lane, .. } => Some(lane),
+        PlanError::UnknownLayer { lane, .. } | PlanError::TraceTooLarge { lane, .. } | PlanError::Fit { lane, .. } => Some(lane),
         _ => None,
     };
     let lane = owner.and_then(|owner| session.lanes.iter().position(|l| l.name == *owner));

@@ -9,17 +9,20 @@
 
 pub mod effective;
 pub mod feature;
+pub mod fit;
 pub mod full;
 pub mod linear;
 pub mod lola;
 pub mod ovq;
 pub mod real;
 pub mod recurrent;
+pub mod vq;
 pub mod window;
 pub mod workload;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use ndarray::{Array3, ArrayD};
 use thiserror::Error;
@@ -48,7 +51,7 @@ pub fn kind(name: &str) -> Option<&'static dyn LayerKind> {
 }
 
 /// Named arrays that a layer needs besides its stream and parameters: `projection` [m, dk] of FAVOR+, `weights_q` and
-/// `weights_k` [heads or 1, dk, d] of Hedgehog.
+/// `weights_k` [heads or 1, dk, d] of Hedgehog, `codebook` [heads or 1, N, dk] of VQ attention.
 pub type Arrays = BTreeMap<String, ArrayD<f32>>;
 
 /// All that a layer is built from. Parameters have been checked with [`LayerKind::check`].
@@ -130,6 +133,14 @@ pub trait LayerKind: Send + Sync {
     /// # Errors
     /// What cannot be, naming parameter, value and limit.
     fn check(&self, setup: &Setup) -> Result<(), ParamError>;
+    /// Fits what it must be given before the stream begins, on keys that are not the stream's own. Called for every plan, after
+    /// [`LayerKind::check`], which is then called again if there are arrays; it must end soon once `cancel` is set.
+    ///
+    /// # Errors
+    /// If there is nothing to fit on, the parameters do not go with it, or it was cancelled.
+    fn fit(&self, _setup: &Setup, _samples: &dyn fit::Samples, _cancel: &AtomicBool) -> Result<fit::Fitted, fit::FitError> {
+        Ok(fit::Fitted::default())
+    }
     /// The channels it writes, in the order in which pieces number them.
     fn channels(&self, setup: &Setup) -> Vec<ChannelSpec>;
     /// What a lane has to say on screen about how it takes its stream, in sentences.

@@ -1,6 +1,7 @@
 //! Seeded random streams of given sizes, for benches, tests and `mnemoscope bench`: where only the sizes matter.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use ndarray::Array3;
@@ -8,6 +9,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use crate::layer::fit::{FitError, Origin, Sample, Samples};
 use crate::layer::{Arrays, Layer, LayerError, LayerKind, Record, Setup};
 use crate::param::{ParamError, Params, Resolved};
 use crate::stream::{Labels, Stream, StreamError, StreamParts, Targets};
@@ -78,7 +80,30 @@ impl Workload {
         let chunk = kind.chunk(&params).unwrap_or(STEP);
         let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(Arrays::new()), chunk };
         kind.check(&setup)?;
-        Ok(setup)
+        match kind.fit(&setup, &Redrawn(*self), &AtomicBool::new(false)) {
+            Ok(fitted) => {
+                let setup = Setup { arrays: Arc::new(fitted.arrays), ..setup };
+                kind.check(&setup)?;
+                Ok(setup)
+            }
+            Err(FitError::Param(error)) => Err(error),
+            Err(other) => panic!("{self:?}: {other}"),
+        }
+    }
+}
+
+/// Keys of the same sizes under another seed, wherever they are asked to come from; at least 1024 of them.
+struct Redrawn(Workload);
+
+impl Samples for Redrawn {
+    fn best(&self) -> Origin {
+        Origin::Draw
+    }
+
+    fn sample(&self, _origin: Origin, _wanted: usize) -> Result<Sample, FitError> {
+        let other = Workload { writes: self.0.writes.max(1024), reads: 1, seed: self.0.seed.wrapping_add(1), ..self.0 };
+        let stream = other.stream().map_err(|e| FitError::Source(e.to_string()))?;
+        Ok(Sample { keys: stream.keys().clone(), from: format!("another random stream (seed {})", other.seed) })
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`Session`] is the file's content; [`Plan`](plan::Plan) is the same checked and loaded, ready to run.
 
 pub mod file;
+mod fitting;
 pub mod lanes;
 mod memory;
 pub mod plan;

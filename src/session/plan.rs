@@ -2,10 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use thiserror::Error;
 
 use super::file::resolve;
+use super::fitting::{self, SessionSamples};
 use super::memory::{MAX_TRACE_BYTES, in_words};
 use super::{LaneSpec, MAX_LANES, Session, Source, lanes};
 use crate::layer::{Arrays, KINDS, LayerKind, Setup, kind};
@@ -47,6 +49,12 @@ pub enum PlanError {
     /// Too many lanes are switched on.
     #[error("{found} lanes are enabled, but at most {MAX_LANES} run at once; switch some off")]
     TooManyLanes { found: usize },
+    /// There are no keys to fit a lane on.
+    #[error("lane `{lane}`: {reason}")]
+    Fit { lane: String, reason: String },
+    /// It was given up for a newer one.
+    #[error("the plan was given up")]
+    Cancelled,
     /// Nothing runs.
     #[error("no lane is enabled; at least one must be")]
     NoLane,
@@ -118,7 +126,15 @@ impl Plan {
     /// # Errors
     /// The first thing that is wrong, by its field.
     pub fn new(session: &Session, base_dir: Option<&Path>) -> Result<Self, PlanError> {
-        let plan = Self::on(session, base_dir, |base| load_stream(session, base))?;
+        Self::with_cancel(session, base_dir, &AtomicBool::new(false))
+    }
+
+    /// The same; fitting a lane, which can take seconds, ends once `cancel` is set.
+    ///
+    /// # Errors
+    /// As [`Plan::new`], and [`PlanError::Cancelled`].
+    pub fn with_cancel(session: &Session, base_dir: Option<&Path>, cancel: &AtomicBool) -> Result<Self, PlanError> {
+        let plan = Self::on(session, base_dir, |base| load_stream(session, base), cancel)?;
         plan.check_memory(MAX_TRACE_BYTES)?;
         Ok(plan)
     }
@@ -129,13 +145,14 @@ impl Plan {
     /// # Errors
     /// As [`Plan::new`].
     pub fn on_stream(session: &Session, base_dir: Option<&Path>, stream: &Arc<Stream>) -> Result<Self, PlanError> {
-        Self::on(session, base_dir, |_| Ok(Arc::clone(stream)))
+        Self::on(session, base_dir, |_| Ok(Arc::clone(stream)), &AtomicBool::new(false))
     }
 
     fn on(
         session: &Session,
         base_dir: Option<&Path>,
         stream: impl FnOnce(Option<&Path>) -> Result<Arc<Stream>, PlanError>,
+        cancel: &AtomicBool,
     ) -> Result<Self, PlanError> {
         check_enabled(&session.lanes)?;
         check_names(&session.lanes)?;
@@ -146,7 +163,8 @@ impl Plan {
         let step = chunks.min().unwrap_or(DEFAULT_STEP).max(1);
         let stream = stream(base_dir)?;
         let mut unit = None;
-        let lanes = resolved.into_iter().map(|r| r.plan(&stream, &mut unit, step)).collect::<Result<Vec<_>, _>>()?;
+        let samples = SessionSamples { session, base: base_dir, stream: &stream };
+        let lanes = resolved.into_iter().map(|r| r.plan(&stream, &mut unit, step, &samples, cancel)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { session: session.clone(), stream, lanes, step })
     }
 
@@ -191,7 +209,14 @@ struct ResolvedLane {
 
 impl ResolvedLane {
     /// Checks the lane against its stream. `unit` is the normalised stream, made once for all lanes that want it.
-    fn plan(self, stream: &Arc<Stream>, unit: &mut Option<Arc<Stream>>, step: usize) -> Result<PlanLane, PlanError> {
+    fn plan(
+        self,
+        stream: &Arc<Stream>,
+        unit: &mut Option<Arc<Stream>>,
+        step: usize,
+        samples: &SessionSamples<'_>,
+        cancel: &AtomicBool,
+    ) -> Result<PlanLane, PlanError> {
         let mut notes = Vec::new();
         let own = if self.kind.wants_unit_vectors() && !stream.is_unit(UNIT_TOLERANCE) {
             let own = unit.get_or_insert_with(|| Arc::new(stream.normalised()));
@@ -203,6 +228,7 @@ impl ResolvedLane {
         let chunk = self.kind.chunk(&self.params).unwrap_or(step);
         let setup = Setup { stream: own, params: self.params, arrays: Arc::new(Arrays::new()), chunk };
         self.kind.check(&setup)?;
+        let setup = fitting::fit(self.kind, setup, samples, &mut notes, cancel)?;
         notes.extend(self.kind.notes(&setup));
         let mut channels = self.kind.channels(&setup);
         let own_channels = channels.len();

@@ -15,13 +15,14 @@
 //!
 //! Equal scores: the lower index wins. The rate of a constant-rate run replaces `members / c_j`, but for rows just founded.
 
+pub(super) mod attend;
 mod cpu;
 mod gpu;
 mod growth;
 mod kernels;
 pub(super) mod rows;
 mod share;
-mod state;
+pub(super) mod state;
 mod trace;
 
 use std::sync::Arc;

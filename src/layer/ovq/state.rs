@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ndarray::Array3;
 
+use super::attend::Dictionary;
 use super::rows::Row;
 use super::{Config, Founding};
 use crate::layer::real::Real;
@@ -79,6 +80,12 @@ impl<R: Row> HeadState<R> {
     /// Rows in use.
     pub(super) fn rows(&self) -> usize {
         self.counts.len()
+    }
+
+    /// The rows in use, as reads see them.
+    pub(super) fn dictionary(&self, count_bias: bool) -> Dictionary<'_, R> {
+        let log_counts = count_bias.then_some(&self.log_counts[..]);
+        Dictionary { keys: &self.dict_k, values: &self.dict_v, log_counts, rows: self.rows() }
     }
 
     /// Stages 2 and 3 for the chunk `step`, once the nearest centroids stand in `placed` at `local`. Returns the founding
@@ -178,7 +185,7 @@ impl<R: Row> HeadState<R> {
 }
 
 /// Rows of one head of a stream's array [heads, rows, numbers].
-pub(super) fn rows_of(array: &Array3<f32>, head: usize, rows: Range<usize>) -> &[f32] {
+pub(in crate::layer) fn rows_of(array: &Array3<f32>, head: usize, rows: Range<usize>) -> &[f32] {
     let (_, all, dim) = array.dim();
     let numbers = array.as_slice().expect("a stream's arrays are in standard layout, see Stream::new");
     &numbers[(head * all + rows.start) * dim..(head * all + rows.end) * dim]
@@ -201,7 +208,7 @@ pub(super) fn snapshot<R: Row>(heads: &[HeadState<R>], position: usize) -> Snaps
 }
 
 /// log count, rounded once; 0 for a row that is not in use.
-pub(super) fn log_count<R: Real>(count: u32) -> R {
+pub(in crate::layer) fn log_count<R: Real>(count: u32) -> R {
     R::from_f64(f64::from(count.max(1)).ln())
 }
 
