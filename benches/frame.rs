@@ -13,7 +13,7 @@ use mnemoscope::app::command::{TimeCommand, ViewCommand};
 use mnemoscope::app::theme::ThemeChoice;
 use mnemoscope::app::{App, Options};
 use mnemoscope::param::Params;
-use mnemoscope::session::{BackendChoice, Session, Source, TaskSource};
+use mnemoscope::session::{BackendChoice, LaneSpec, Session, Source, TaskSource};
 
 struct Window {
     ctx: Context,
@@ -55,7 +55,7 @@ fn frames(c: &mut Criterion) {
     group.sample_size(30).measurement_time(Duration::from_secs(4)).warm_up_time(Duration::from_secs(1));
     let bundled = Session { backend: BackendChoice::Cpu, ..Session::default() };
     let needles = TaskSource { name: "needles".to_owned(), params: Params::default().with("T", 65_536) };
-    let long = Session { source: Source::Task(needles), ..bundled.clone() };
+    let long = Session { source: Source::Task(needles), lanes: LaneSpec::first_four(), ..bundled.clone() };
     for (name, session) in [("bundled 2048", bundled), ("needles 65536", long)] {
         let mut window = Window::new(session);
         let (total, step) = (window.app.timeline().total(), window.app.timeline().step());

@@ -46,8 +46,7 @@ fn assert_same(a: &[LaneTrace], b: &[LaneTrace]) {
 
 /// Takes events until the run has ended.
 fn take(engine: &Engine, plan: &Plan) -> Vec<LaneTrace> {
-    let heads = (plan.stream.kv_heads(), plan.stream.query_heads());
-    let mut traces: Vec<LaneTrace> = plan.lanes.iter().map(|l| LaneTrace::new(&l.channels, heads.0, heads.1)).collect();
+    let mut traces: Vec<LaneTrace> = plan.lanes.iter().map(mnemoscope::session::plan::PlanLane::trace).collect();
     loop {
         match engine.recv_timeout(PATIENCE).expect("the engine fell silent") {
             Event::Block { lane, block, .. } => traces[lane].append(&block).unwrap(),
@@ -110,7 +109,7 @@ fn the_needle_of_a_real_prompt_sits_in_lolas_cache_when_it_ends() {
     let result = run(&plan, BackendChoice::Cpu);
     let lola = plan.lanes.iter().position(|l| l.name == "LoLA").unwrap();
     let setup = &plan.lanes[lola].setup.params;
-    assert_eq!((setup.size("window"), setup.size("cache"), setup.size("chunk"), setup.choice("fmap")), (64, 128, 64, "elu1"));
+    assert_eq!((setup.size("window"), setup.size("cache"), setup.size("chunk"), setup.choice("fmap")), (64, 128, 64, "hedgehog"));
     // Layer 12, head 0, of the project's table: .90 of 21 tokens.
     assert_eq!(cached_share(&plan, &result.traces[lola]), (19, 21));
     // A capture is measured against full attention, so full attention's own error is zero and every other's is not.
@@ -246,7 +245,7 @@ fn lockstep_agrees_on_the_capture_and_on_needles() {
         return;
     }
     let source = Source::Task(TaskSource { name: "needles".to_owned(), params: Params::default().with("T", 300) });
-    let needles = Session { source, ..Session::default() };
+    let needles = Session { source, lanes: LaneSpec::first_four(), ..Session::default() };
     for plan in [capture(Some(192), Vec::new()), Arc::new(Plan::new(&needles, None).unwrap())] {
         let report = lockstep::run(&plan, |_| (), &AtomicBool::new(false)).unwrap();
         assert!(report.passes(), "{report:#?}");

@@ -36,9 +36,12 @@ cached = (trace["LoLA.entered"][0] >= 0) & (trace["LoLA.left"][0] < 0)
 assert np.array_equal(np.nonzero(cached)[0], np.sort(trace["LoLA.final.cached"][0]))
 assert np.array_equal(np.nonzero(cached)[0], trace["LoLA.cached"][0, -1])
 assert needle.sum() == 21 and (cached & needle).sum() == 19, (cached & needle).sum()
-assert trace["LoLA.final.state"].shape == (1, 64, 64)
-# The state holds what left the window (64 writes) and is not cached (128): the sum of elu(k) + 1 over those, a positive number each.
-assert (trace["LoLA.final.normaliser"] > 0).all()
+# Learned maps of 2 x 64 features, a state for each of the three query heads.
+assert trace["LoLA.final.state"].shape == (3, 128, 64)
+# The state holds what left the window (64 writes) and is not cached (128): the sum of
+# their features, two softmaxes each: twice as much as there are tokens.
+whole = trace["LoLA.final.normaliser"]
+assert (whole >= 0).all() and np.allclose(whole.sum(1), 2 * (2048 - 64 - 128), rtol=1e-4), whole.sum(1)
 ids, at = trace["LoLA.candidates"], trace["LoLA.candidates_offsets"][0]
 scores = trace["LoLA.scores"][0]
 for step in range(len(at) - 1):

@@ -102,6 +102,107 @@ fn what_is_saved_is_read_again_and_paths_follow() {
     assert_eq!(Session::open(&here).unwrap().to_ron().unwrap(), std::fs::read_to_string(&here).unwrap());
 }
 
+/// Only the bundled capture's layer and heads have weights in the program.
+#[test]
+fn the_first_lanes_are_those_of_their_source() {
+    let lola = |session: &Session| session.lanes.iter().find(|l| l.name == "LoLA").unwrap().clone();
+    let fmap = |session: &Session| lola(session).params.get("fmap").cloned();
+    let bundled = Session::default();
+    assert_eq!((lola(&bundled).weights, fmap(&bundled)), (Some("bundled".into()), Some("hedgehog".into())));
+    let task = read("(source: Task(name: \"needles\"))").unwrap();
+    assert_eq!((lola(&task).weights, fmap(&task)), (None, Some("elu1".into())));
+    let own = read("(source: Capture(path: \"a.safetensors\"))").unwrap();
+    assert_eq!(own.lanes, LaneSpec::first_four());
+    // Another source brings its own first lanes, and leaves lanes that were changed but for what cannot be.
+    let mut session = bundled.clone();
+    session.take_source(task.source.clone());
+    assert_eq!(session.lanes, task.lanes);
+    session.take_source(bundled.source.clone());
+    assert_eq!(session, bundled);
+    session.lanes.truncate(2);
+    session.take_source(task.source.clone());
+    assert_eq!((session.lanes.len(), lola(&session).weights, fmap(&session)), (2, None, Some("elu1".into())));
+    Plan::new(&session, None).unwrap();
+}
+
+#[test]
+fn weights_are_written_read_and_follow_the_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, away) = (folder.path().join("home"), folder.path().join("away"));
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::create_dir_all(&away).unwrap();
+    std::fs::copy("assets/smollm2_hedgehog_layer12_kv0.safetensors", home.join("w.safetensors")).unwrap();
+    let with =
+        |weights: &str| LaneSpec { weights: Some(weights.into()), ..lane(weights, "linear", Params::default().with("fmap", "hedgehog")) };
+    let mut session = Session { lanes: vec![with("bundled"), with("w")], ..Session::default() };
+    session.lanes[1].weights = Some("w.safetensors".into());
+    assert_eq!(read(&session.to_ron().unwrap()).unwrap(), session);
+    let there = away.join("s.ron");
+    session.save(&there, Some(&home)).unwrap();
+    let moved = Session::open(&there).unwrap();
+    let paths: Vec<_> = moved.lanes.iter().map(|l| l.weights.clone().unwrap()).collect();
+    assert_eq!(paths, [Path::new("bundled"), Path::new("../home/w.safetensors")]);
+    let plan = Plan::new(&moved, Some(&away)).unwrap();
+    assert_eq!(plan.lanes[0].setup.arrays, plan.lanes[1].setup.arrays);
+}
+
+/// A file of one layer and two query heads of two by two numbers, with changes.
+fn weights_file(path: &Path, change: impl Fn(&mut Vec<(&'static str, Vec<usize>)>, &mut std::collections::HashMap<String, String>)) {
+    use safetensors::tensor::{Dtype, TensorView, serialize_to_file};
+    let mut tensors = vec![("weights_q", vec![1, 3, 64, 2]), ("weights_k", vec![1, 3, 64, 2])];
+    let mut metadata = std::collections::HashMap::from([("layers".to_owned(), "[12]".to_owned())]);
+    change(&mut tensors, &mut metadata);
+    let zeros = vec![0_u8; 1 << 16];
+    let view = |shape: &Vec<usize>| {
+        let bytes = 4 * shape.iter().product::<usize>();
+        TensorView::new(Dtype::F32, shape.clone(), &zeros[..bytes]).unwrap()
+    };
+    serialize_to_file(tensors.iter().map(|(name, shape)| (*name, view(shape))), Some(metadata), path).unwrap();
+}
+
+#[test]
+fn what_is_wrong_with_weights_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.safetensors");
+    let hedgehog = Params::default().with("fmap", "hedgehog");
+    let with = |layer: &str, params: &Params| vec![LaneSpec { weights: Some(path.clone()), ..lane("a", layer, params.clone()) }];
+    let of = |session: &Session| Plan::new(session, None).unwrap_err().to_string();
+    let message = || of(&Session { lanes: with("lola", &hedgehog), ..Session::default() });
+    let file = path.display().to_string();
+    assert!(message().starts_with(&format!("lane `a`: {file}: the weights cannot be read: ")), "{}", message());
+    std::fs::write(&path, "no weights").unwrap();
+    assert!(message().starts_with(&format!("lane `a`: {file}: the weights cannot be read: ")), "{}", message());
+
+    weights_file(&path, |_, _| ());
+    Plan::new(&Session { lanes: with("lola", &hedgehog), ..Session::default() }, None).unwrap();
+    let ovq = of(&Session { lanes: with("ovq", &Params::default()), ..Session::default() });
+    assert_eq!(
+        ovq,
+        format!("lane `a`: `weights` is {file}, but the layer `ovq` has no feature map that could take them; `lola` and `linear` have")
+    );
+    let task = of(&needles(with("linear", &hedgehog)));
+    assert!(task.starts_with(&format!("lane `a`: `weights` is {file}, but the stream is the task `needles`: ")), "{task}");
+
+    weights_file(&path, |_, m| drop(m.insert("layers".to_owned(), "[11]".to_owned())));
+    assert!(message().ends_with("`weights_q` holds no layer 12, which this stream needs; its layers are 11"), "{}", message());
+    weights_file(&path, |_, m| drop(m.insert("query_heads".to_owned(), "[0, 1, 5]".to_owned())));
+    assert!(
+        message().ends_with("`weights_q` holds no query head 2, which this stream needs; its query heads are 0, 1, 5"),
+        "{}",
+        message()
+    );
+    weights_file(&path, |_, m| drop(m.insert("query_heads".to_owned(), "[0, 1]".to_owned())));
+    assert!(message().contains("the metadata's `query_heads` is `[0, 1]`, but a JSON list of 3 whole numbers"), "{}", message());
+    weights_file(&path, |t, _| drop(t.remove(1)));
+    assert!(message().contains("the tensor `weights_k` is missing; weights are `weights_q` and `weights_k`"), "{}", message());
+    weights_file(&path, |t, _| t[0].1 = vec![1, 3, 32, 2]);
+    assert!(message().contains("`weights_q` is [1, 3, 32, 2], but [layers, query heads, 64, d]"), "{}", message());
+    weights_file(&path, |t, _| t[1].1 = vec![1, 3, 64, 1]);
+    assert!(message().contains("`weights_k` is [1, 3, 64, 1], but [1, 3, 64, 2], as `weights_q` is, is expected"), "{}", message());
+    weights_file(&path, |t, _| t.push(("log_linear_weight", vec![3])));
+    assert!(message().contains("`log_linear_weight` is [3], but [1, 3], one number a layer and query head, is expected"), "{}", message());
+}
+
 #[test]
 fn a_file_that_is_neither_is_refused() {
     let folder = tempfile::tempdir().unwrap();

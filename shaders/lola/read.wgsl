@@ -6,6 +6,7 @@
 @group(0) @binding(3) var<storage, read> after: array<u32>;
 @group(0) @binding(4) var<storage, read> cached: array<u32>;
 @group(0) @binding(5) var<storage, read> state: array<f32>;
+// The feature map's, and from LINEAR_AT on the factor w on the state's part for each query head.
 @group(0) @binding(6) var<storage, read> weights: array<f32>;
 // Outputs [QUERY_HEADS, block reads, DV], then shares [QUERY_HEADS, block reads, 3].
 @group(0) @binding(7) var<storage, read_write> answers: array<f32>;
@@ -80,7 +81,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     cache_sum = reduce_sum(lane, cache_sum);
 
     let scale = exp(-top_logit);
-    let linear = step.linear_weight * scale;
+    let linear = weights[LINEAR_AT + query_head] * scale;
     var state_sum = vec4<f32>(0.0);
     if step.has_state != 0u {
         prepare(lane, query_head);

@@ -72,7 +72,7 @@ impl App {
         let session = &mut self.session;
         let before = session.clone();
         match command {
-            SessionCommand::Source(source) => session.source = source,
+            SessionCommand::Source(source) => session.take_source(source),
             SessionCommand::Lanes(lanes) => session.lanes = lanes,
             SessionCommand::Lane(command) => edit_lanes(&mut session.lanes, &mut self.removed, command),
             SessionCommand::LaneParam { lane, name, value } => {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::layer::lola::residency::{Place, Residency};
+use crate::panel::common::head_of;
 use crate::panel::{LaneLook, Look};
 use crate::session::plan::Plan;
 
@@ -29,7 +30,7 @@ impl Facts {
     }
 }
 
-/// The residency indices of the lanes, by lane and key/value head; they grow with the traces.
+/// The residency indices of the lanes, by lane and its key/value head; they grow with the traces.
 #[derive(Debug, Default)]
 pub struct Index {
     plan: Option<Arc<Plan>>,
@@ -40,16 +41,17 @@ impl Index {
     fn residency(&mut self, look: &Look<'_>, number: usize, lane: &LaneLook<'_>) -> Option<&Residency> {
         let chunk = lane.plan.setup.chunk;
         let (admitted, displaced) = (lane.trace.channel("admitted")?, lane.trace.channel("displaced")?);
+        let head = head_of(admitted, look);
         let stale = |r: &Residency| r.steps() > admitted.len();
         let same = self.plan.as_ref().is_some_and(|p| Arc::ptr_eq(p, look.plan));
-        if !same || self.of_lane.get(&(number, look.kv_head)).is_some_and(stale) {
+        if !same || self.of_lane.get(&(number, head)).is_some_and(stale) {
             self.of_lane.clear();
             self.plan = Some(Arc::clone(look.plan));
         }
         let window = lane.plan.setup.params.size("window");
         let writes = look.plan.stream.writes();
-        let index = self.of_lane.entry((number, look.kv_head)).or_insert_with(|| Residency::new(window, chunk, writes));
-        index.extend(admitted, displaced, look.kv_head);
+        let index = self.of_lane.entry((number, head)).or_insert_with(|| Residency::new(window, chunk, writes));
+        index.extend(admitted, displaced, head);
         Some(index)
     }
 
@@ -74,9 +76,8 @@ impl Index {
 
 /// A dictionary of centroids (OVQ).
 fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -> Facts {
-    let head = look.kv_head;
-    let wholes = |name: &str| lane.trace.channel(name).map_or(&[][..], |c| c.wholes(head));
-    let real = |name: &str| lane.trace.channel(name).and_then(|c| c.reals(head).get(write).copied());
+    let wholes = |name: &str| lane.trace.channel(name).map_or(&[][..], |c| c.wholes(head_of(c, look)));
+    let real = |name: &str| lane.trace.channel(name).and_then(|c| c.reals(head_of(c, look)).get(write).copied());
     let (assignments, is_new) = (wholes("assignments"), wholes("is_new"));
     let Some(&row) = assignments.get(write) else { return Facts::at("Not computed yet.") };
     let founded = is_new.get(write) == Some(&1);
@@ -111,14 +112,16 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
     if let (Some((step, v)), true) = (last, last != first) {
         facts.row("score last", format!("{} (step {step})", number(v)));
     }
-    if let Some(t) = done.checked_sub(1).and_then(|s| lane.trace.channel("threshold")?.reals_at(look.kv_head, s).first().copied()) {
+    if let Some(t) =
+        done.checked_sub(1).and_then(|s| lane.trace.channel("threshold").and_then(|c| c.reals_at(head_of(c, look), s).first().copied()))
+    {
         facts.row("admission threshold now", threshold(lane.plan.setup.params.size("cache"), t));
     }
     if let Some(step) = index.entered(write).filter(|&s| s < done) {
         facts.row("admitted at", format!("step {step}"));
     }
     if let Some(step) = index.left(write).filter(|&s| s < done) {
-        let by = lane.trace.channel("admitted").map_or(&[][..], |c| c.wholes_at(look.kv_head, step));
+        let by = lane.trace.channel("admitted").map_or(&[][..], |c| c.wholes_at(head_of(c, look), step));
         facts.row("displaced at", format!("step {step}, by {}", tokens(by)));
     }
     facts
@@ -144,8 +147,9 @@ fn scores(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, done: usize) -> (O
         return (None, None);
     };
     let at = |step: usize| {
-        let place = ids.wholes_at(look.kv_head, step).binary_search(&(write as i32)).ok()?;
-        values.reals_at(look.kv_head, step).get(place).map(|v| (step, *v))
+        let head = head_of(ids, look);
+        let place = ids.wholes_at(head, step).binary_search(&(write as i32)).ok()?;
+        values.reals_at(head, step).get(place).map(|v| (step, *v))
     };
     let steps = done.min(ids.len()).min(values.len());
     ((0..steps).find_map(at), (0..steps).rev().find_map(at))

@@ -249,7 +249,10 @@ fn problem(session: &Session, error: &PlanError) -> Problem {
             | ParamError::Range { owner, .. }
             | ParamError::Conflict { owner, .. },
         ) => Some(owner),
-        PlanError::UnknownLayer { lane, .. } | PlanError::TraceTooLarge { lane, .. } | PlanError::Fit { lane, .. } => Some(lane),
+        PlanError::UnknownLayer { lane, .. }
+        | PlanError::TraceTooLarge { lane, .. }
+        | PlanError::Weights { lane, .. }
+        | PlanError::Fit { lane, .. } => Some(lane),
         _ => None,
     };
     let lane = owner.and_then(|owner| session.lanes.iter().position(|l| l.name == *owner));

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{CliError, table};
-use crate::metric::memory_share;
+use crate::metric::{held, memory_share};
 use crate::param::ParamValue;
 use crate::session::file::{SessionError, is_capture};
 use crate::session::plan::{Plan, PlanLane};
 use crate::session::{Session, Source};
+use crate::stream::Stream;
 use crate::stream::capture::{Capture, CaptureSummary, LayerSummary};
 
 /// What `inspect` takes.
@@ -93,12 +94,13 @@ fn layer_row(l: &LayerSummary) -> Vec<String> {
 }
 
 fn session_json(out: &mut dyn Write, session: &Session, plan: Option<&Plan>) -> Result<(), CliError> {
-    let lane = |lane: &PlanLane| {
+    let lane = |lane: &PlanLane, given: &Stream| {
         let cost = lane.kind.cost(&lane.setup);
         json!({
             "name": lane.name, "layer": lane.kind.name(), "chunk": lane.setup.chunk, "beta": lane.setup.beta(), "notes": lane.notes,
             "state_numbers": cost.state_numbers, "write_madds": cost.write_madds, "read_madds": cost.read_madds,
-            "memory_share": memory_share(&cost, &lane.setup.stream), "trace_bytes": lane.trace_bytes(),
+            "states": lane.setup.stream.kv_heads(), "held_numbers": held(&cost, &lane.setup.stream),
+            "memory_share": memory_share(&cost, &lane.setup.stream, given), "trace_bytes": lane.trace_bytes(),
             "channels": lane.channels,
         })
     };
@@ -111,7 +113,7 @@ fn session_json(out: &mut dyn Write, session: &Session, plan: Option<&Plan>) -> 
                 "key_dim": s.key_dim(), "value_dim": s.value_dim(), "beta": s.beta(),
             },
             "step": p.step,
-            "lanes": p.lanes.iter().map(lane).collect::<Vec<Value>>(),
+            "lanes": p.lanes.iter().map(|l| lane(l, s)).collect::<Vec<Value>>(),
         })
     });
     let session = serde_json::to_value(session).map_err(|e| CliError::Usage(e.to_string()))?;
@@ -152,13 +154,14 @@ fn session_text(out: &mut dyn Write, session: &Session, plan: Option<&Plan>) -> 
             lane.name.clone(),
             lane.kind.name().to_owned(),
             lane.setup.chunk.to_string(),
-            cost.state_numbers.to_string(),
-            format!("{:.1}%", 100.0 * memory_share(&cost, s)),
+            lane.setup.stream.kv_heads().to_string(),
+            held(&cost, &lane.setup.stream).to_string(),
+            format!("{:.1}%", 100.0 * memory_share(&cost, &lane.setup.stream, s)),
             table::bytes(lane.trace_bytes()),
             settings(session.lanes[lane.index].params.0.iter()),
         ]
     });
-    let heads = ["lane", "layer", ">chunk", ">numbers held", ">of full", ">trace", "set"];
+    let heads = ["lane", "layer", ">chunk", ">states", ">numbers held", ">of full", ">trace", "set"];
     table::write(out, &heads, &rows.collect::<Vec<_>>())?;
     for note in s
         .labels()

@@ -29,7 +29,7 @@ struct Seen {
 
 impl Seen {
     fn new(plan: &Plan) -> Self {
-        let trace = |l: &crate::session::plan::PlanLane| LaneTrace::new(&l.channels, plan.stream.kv_heads(), plan.stream.query_heads());
+        let trace = |l: &crate::session::plan::PlanLane| l.trace();
         let traces = plan.lanes.iter().map(trace).collect();
         Self { traces, backend: None, banners: vec![], reached: vec![], states: vec![], ended: None }
     }

@@ -218,7 +218,7 @@ fn write_lane<W: Write + Seek>(archive: &mut Archive<'_, '_, W>, lane: &PlanLane
         archive.add(&name, &Array { shape, parts })?;
     }
     // What a layer derives of nothing names all that it can derive: the difference was too large for it.
-    let nothing = LaneTrace::new(&lane.channels, stream.kv_heads(), stream.query_heads());
+    let nothing = lane.trace();
     for possible in lane.kind.derived(&lane.setup, &nothing, 0) {
         if !first.iter().any(|d| d.name == possible.name) {
             archive.left_out.push(format!("{}.{} is left out: it would be too large ({})", lane.name, possible.name, possible.meaning));

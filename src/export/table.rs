@@ -2,7 +2,8 @@
 //!
 //! Columns: `index`, `text` (empty where the source has none), `role`, then for every lane its channels along the writes and its
 //! derived arrays with a number for each write, `<lane>.<name>` (OVQ: `assignments`, `similarity`, `is_new`; LoLA: `entered`,
-//! `left`); with several key/value heads `<lane>.<name>.h0`, `.h1` and so on. What a run has not reached is empty. Texts are as they
+//! `left`); with several key/value heads in the lane `<lane>.<name>.h0`, `.h1` and so on
+//! (a lane with learned maps has one for each query head). What a run has not reached is empty. Texts are as they
 //! are, quoted where CSV asks for it; a text such as `None` or `NA` stays one with `keep_default_na=False`.
 
 use std::fmt::Write as _;
@@ -20,12 +21,14 @@ struct Column {
 
 /// The titles of the lanes' columns that a plan's channels give; derived arrays come on top.
 pub(crate) fn columns(plan: &Plan) -> Vec<String> {
-    let heads = plan.stream.kv_heads();
     plan.lanes
         .iter()
         .flat_map(|lane| lane.channels.iter().map(move |c| (lane, c)))
         .filter(|(_, c)| c.axis == Axis::Write && c.width == Width::Fixed(1))
-        .flat_map(|(lane, c)| (0..heads).map(move |h| title(&lane.name, c.name, h, heads)))
+        .flat_map(|(lane, c)| {
+            let heads = lane.setup.stream.kv_heads();
+            (0..heads).map(move |h| title(&lane.name, c.name, h, heads))
+        })
         .collect()
 }
 
@@ -73,7 +76,7 @@ fn number(values: &Values, index: usize, cell: &mut String) {
 }
 
 fn gather(plan: &Plan, traces: &[LaneTrace]) -> Vec<Column> {
-    let (heads, writes) = (plan.stream.kv_heads(), plan.stream.writes());
+    let writes = plan.stream.writes();
     let mut columns = Vec::new();
     for (lane, trace) in plan.lanes.iter().zip(traces) {
         for channel in trace.channels().iter().filter(|c| c.spec().axis == Axis::Write && c.spec().width == Width::Fixed(1)) {
@@ -82,6 +85,7 @@ fn gather(plan: &Plan, traces: &[LaneTrace]) -> Vec<Column> {
                 columns.push(Column { title, values: channel.values(head).clone() });
             }
         }
+        let heads = lane.setup.stream.kv_heads();
         let of_writes = |head| lane.kind.derived(&lane.setup, trace, head).into_iter().filter(|d| d.shape == [writes]);
         let mut derived: Vec<(usize, usize, Column)> = Vec::new();
         for head in 0..heads {

@@ -14,7 +14,7 @@ pub mod retention;
 mod running;
 mod score;
 
-pub use cost::{full_attention_numbers, memory_share};
+pub use cost::{full_attention_numbers, held, memory_share, per_given_head};
 pub use running::{Running, Summary};
 pub use score::score;
 

@@ -113,7 +113,11 @@ fn wilsons_interval_is_the_textbooks() {
 #[test]
 fn a_share_of_memory_is_against_all_pairs() {
     let s = stream(1, &[4], Targets::None);
-    assert_eq!(memory_share(&Cost { state_numbers: 4, ..Cost::default() }, &s), 0.25);
+    let cost = Cost { state_numbers: 4, ..Cost::default() };
+    assert_eq!(memory_share(&cost, &s, &s), 0.25);
+    // A state for each of two query heads is twice as much, of what full attention keeps once.
+    let two = stream(2, &[4], Targets::None);
+    assert_eq!((held(&cost, &two.repeated()), memory_share(&cost, &two.repeated(), &two)), (8, 0.5));
     assert!(channels(&s).is_empty() && Running::new(s.targets()).is_none());
 }
 

@@ -9,7 +9,7 @@ use super::common::{facts, no_read_yet, plural, waiting, words, writes_seen};
 use super::growth::n_max;
 use super::{LaneLook, Look, Panel};
 use crate::app::command::Command;
-use crate::metric::{CORRECT, ERROR_SQ, Running, Summary, full_attention_numbers, memory_share};
+use crate::metric::{CORRECT, ERROR_SQ, Running, Summary, full_attention_numbers, held, memory_share};
 use crate::session::plan::Plan;
 use crate::stream::Targets;
 use crate::trace::Channel;
@@ -150,20 +150,24 @@ pub fn bytes(numbers: u64) -> String {
 /// What a memory holds at the end of the stream, in a line that fits `fits`, and in full.
 fn state_words(numbers: u64, share: f64, fits: impl Fn(&str) -> bool) -> String {
     let rest = format!("{}, {} of full", bytes(numbers), percent(share));
-    let long = format!("at the end: {} numbers a head, {rest}", grouped(numbers));
-    if fits(&long) { long } else { format!("at the end: {} a head, {rest}", grouped(numbers)) }
+    let long = format!("at the end: {} numbers in all, {rest}", grouped(numbers));
+    if fits(&long) { long } else { format!("at the end: {}, {rest}", grouped(numbers)) }
 }
 
 /// The whole sentence about a memory's size.
 fn state_sentence(look: &Look<'_>, lane: usize, numbers: u64, share: f64) -> String {
     let stream = &look.plan.stream;
+    let states = match look.lanes[lane].plan.setup.stream.kv_heads() {
+        own if own == stream.kv_heads() => plural(own, "key/value head", "key/value heads"),
+        own => format!("{own} states, one for each query head"),
+    };
     let mut text = format!(
-        "The memory at the end of the stream, not at the playhead: {} numbers per key/value head, {} in float32; {}. Full attention keeps {} per head, \
-         so this is {}.",
+        "The memory at the end of the stream, not at the playhead: {} numbers in all, {} in float32; {states}. Full attention keeps {} for each of \
+         {}, so this is {}.",
         grouped(numbers),
         bytes(numbers),
-        plural(stream.kv_heads(), "key/value head", "key/value heads"),
         grouped(full_attention_numbers(stream)),
+        plural(stream.kv_heads(), "key/value head", "key/value heads"),
         percent(share),
     );
     if let Some(n) = n_max(look, lane) {
@@ -174,7 +178,8 @@ fn state_sentence(look: &Look<'_>, lane: usize, numbers: u64, share: f64) -> Str
 
 fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneLook<'_>, index: usize, summary: Option<Summary>) {
     let cost = lane.plan.kind.cost(&lane.plan.setup);
-    let share = memory_share(&cost, &look.plan.stream);
+    let share = memory_share(&cost, &lane.plan.setup.stream, &look.plan.stream);
+    let numbers = held(&cost, &lane.plan.setup.stream);
     let quiet = Ink::of(ui).quiet;
     ui.horizontal(|ui| {
         let (rect, _) = ui.allocate_exact_size(vec2(22.0, 14.0), Sense::hover());
@@ -190,12 +195,12 @@ fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneLook<'_>, index: usize, summary:
         let room = ui.available_width();
         let font = FontId::proportional(SMALL);
         let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), quiet).size().x;
-        let text = state_words(cost.state_numbers, share, |text| width(text) <= room);
+        let text = state_words(numbers, share, |text| width(text) <= room);
         let waiting = waiting(look, index);
         let more = if waiting.is_empty() { waiting } else { format!("\nAt the playhead {waiting}.") };
         // The label's own hover is that of a cut one; this one says everything.
         ui.add(Label::new(RichText::new(text).size(SMALL).color(quiet)).truncate().show_tooltip_when_elided(false))
-            .on_hover_text(format!("{}{more}", state_sentence(look, index, cost.state_numbers, share)));
+            .on_hover_text(format!("{}{more}", state_sentence(look, index, numbers, share)));
     });
 }
 
@@ -308,8 +313,8 @@ mod tests {
 
     #[test]
     fn a_state_is_that_of_the_end_in_every_length() {
-        assert_eq!(state_words(262_144, 1.0, |_| true), format!("at the end: {} numbers a head, 1 MiB, 100% of full", grouped(262_144)));
-        assert_eq!(state_words(262_144, 1.0, |_| false), format!("at the end: {} a head, 1 MiB, 100% of full", grouped(262_144)));
+        assert_eq!(state_words(262_144, 1.0, |_| true), format!("at the end: {} numbers in all, 1 MiB, 100% of full", grouped(262_144)));
+        assert_eq!(state_words(262_144, 1.0, |_| false), format!("at the end: {}, 1 MiB, 100% of full", grouped(262_144)));
     }
 
     #[test]

@@ -9,9 +9,10 @@ use std::path::{Component, Path, PathBuf};
 use ron::error::SpannedError;
 use ron::extensions::Extensions;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use thiserror::Error;
 
-use super::{CaptureSource, Session, Source, VERSION};
+use super::{CaptureSource, LaneSpec, Session, Source, VERSION};
 use crate::export::{WriteError, write_atomic};
 use crate::param::nearest;
 use crate::stream::capture::{BUNDLED, Capture, CaptureError};
@@ -48,10 +49,13 @@ fn extensions() -> Extensions {
     Extensions::IMPLICIT_SOME | Extensions::UNWRAP_VARIANT_NEWTYPES
 }
 
+/// What decides how the rest is read.
 #[derive(Deserialize)]
-struct VersionOnly {
+struct Outline {
     #[serde(default)]
     version: Option<u32>,
+    #[serde(default)]
+    lanes: Option<IgnoredAny>,
 }
 
 impl Session {
@@ -62,17 +66,24 @@ impl Session {
     /// are checked by [`super::plan::Plan::new`].
     pub fn from_ron(text: &str, file: &str) -> Result<Self, SessionError> {
         // The version first: a newer file may have fields that this program does not know.
-        if let Ok(VersionOnly { version: Some(found) }) = options().from_str::<VersionOnly>(text)
+        let outline = options().from_str::<Outline>(text);
+        if let Ok(Outline { version: Some(found), .. }) = outline
             && found != VERSION
         {
             return Err(SessionError::Version { file: file.to_owned(), found });
         }
         // RON reads either the short form of `Capture(..)` or the long one, `Capture((..))`, but not both.
         let long = ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME);
-        parse(text, &options())
+        let session = parse(text, &options())
             .or_else(|short| parse(text, &long).map_err(|long| if long.place() > short.place() { long } else { short }))
             // Of two readings of the same text, the one that came further knows better what is wrong.
-            .map_err(|mistake| mistake.named(file))
+            .map_err(|mistake| mistake.named(file))?;
+        // A file without lanes has those that its source is first seen by.
+        let lanes = match outline {
+            Ok(Outline { lanes: None, .. }) => LaneSpec::first_of(&session.source),
+            _ => session.lanes,
+        };
+        Ok(Self { lanes, ..session })
     }
 
     /// The session as text: the same session gives the same text.
@@ -119,23 +130,31 @@ impl Session {
     pub fn from_capture_file(path: &Path) -> Result<Self, SessionError> {
         Capture::open(path)?;
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Ok(Self { source: Source::Capture(CaptureSource::of(path)), ..Self::default() })
+        let source = Source::Capture(CaptureSource::of(path));
+        Ok(Self { lanes: LaneSpec::first_of(&source), source, ..Self::default() })
     }
 
-    /// Writes the session, whole or not at all. The path of a capture is made relative to the new file's folder where the
-    /// capture lies in it or in one of the two folders above; `base` is the folder that it is relative to now.
+    /// The files that the session names: its capture and its lanes' weights.
+    fn files(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let capture = match &mut self.source {
+            Source::Capture(capture) => Some(&mut capture.path),
+            Source::Task(_) => None,
+        };
+        capture.into_iter().chain(self.lanes.iter_mut().filter_map(|lane| lane.weights.as_mut()))
+    }
+
+    /// Writes the session, whole or not at all. The paths of a capture and of weights are made relative to the new file's folder
+    /// where what they name lies in it or in one of the two folders above; `base` is the folder that it is relative to now.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn save(&self, path: &Path, base: Option<&Path>) -> Result<(), SessionError> {
         let mut session = self.clone();
         session.version = VERSION;
-        if let Source::Capture(capture) = &mut session.source
-            && !capture.is_bundled()
-        {
-            let here = resolve(&capture.path, base);
-            let folder = std::path::absolute(path).ok().and_then(|p| p.parent().map(Path::to_owned));
-            capture.path = folder.and_then(|f| relative(&here, &f)).unwrap_or(here);
+        let folder = std::path::absolute(path).ok().and_then(|p| p.parent().map(Path::to_owned));
+        for named in session.files().filter(|named| named.as_os_str() != BUNDLED) {
+            let here = resolve(named, base);
+            *named = folder.as_ref().and_then(|f| relative(&here, f)).unwrap_or(here);
         }
         let text = session.to_ron()?;
         write_atomic(path, |out| out.write_all(text.as_bytes()))?;

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::{Axis, s};
@@ -22,7 +23,7 @@ use crate::task::task;
 pub(super) struct SessionSamples<'a> {
     pub(super) session: &'a Session,
     pub(super) base: Option<&'a Path>,
-    pub(super) stream: &'a Stream,
+    pub(super) stream: &'a Arc<Stream>,
 }
 
 /// Fits a lane, and checks it again with what came of it. What it was fitted on is added to `notes`.

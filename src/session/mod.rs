@@ -7,6 +7,7 @@ mod fitting;
 pub mod lanes;
 mod memory;
 pub mod plan;
+pub mod weights;
 
 use std::path::PathBuf;
 
@@ -23,7 +24,8 @@ pub const MAX_LANES: usize = 8;
 
 /// The content of a session file.
 ///
-/// A field that a file leaves out is as in [`Session::default`]: the bundled capture with its four lanes.
+/// A field that a file leaves out is as in [`Session::default`]: the bundled capture. Without `lanes` it has those that its source
+/// is first seen by, [`LaneSpec::first_of`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Session {
@@ -48,9 +50,28 @@ impl Default for Session {
             version: VERSION,
             source: Source::Capture(CaptureSource::bundled()),
             seed: 0,
-            lanes: LaneSpec::first_four(),
+            lanes: LaneSpec::first_of(&Source::Capture(CaptureSource::bundled())),
             backend: BackendChoice::Auto,
             view: View::default(),
+        }
+    }
+}
+
+impl Session {
+    /// Takes another source. Lanes that are still the first ones become those of the new source; of others, the bundled weights are
+    /// taken away where they do not belong, and the feature map with them that is nothing without.
+    pub fn take_source(&mut self, source: Source) {
+        let first = self.lanes == LaneSpec::first_of(&self.source);
+        self.source = source;
+        if first {
+            self.lanes = LaneSpec::first_of(&self.source);
+        } else if !matches!(&self.source, Source::Capture(capture) if capture.is_bundled()) {
+            for lane in self.lanes.iter_mut().filter(|l| l.weights.as_ref().is_some_and(|w| w.as_os_str() == BUNDLED)) {
+                lane.weights = None;
+                if lane.params.get("fmap") == Some(&"hedgehog".into()) && lane.params.get("sharpness").is_none() {
+                    lane.params.set("fmap", "elu1");
+                }
+            }
         }
     }
 }
@@ -143,7 +164,21 @@ impl LaneSpec {
         Self { name: name.to_owned(), layer: layer.to_owned(), params, enabled: true, weights: None, colour: None }
     }
 
-    /// The lanes that a capture is first seen by: OVQ, LoLA, linear and full attention.
+    /// The lanes that a source is first seen by: OVQ, LoLA, linear and full attention. LoLA has learned maps where there are any,
+    /// which is for the bundled capture.
+    #[must_use]
+    pub fn first_of(source: &Source) -> Vec<Self> {
+        let mut lanes = Self::first_four();
+        if matches!(source, Source::Capture(capture) if capture.is_bundled()) {
+            for lane in lanes.iter_mut().filter(|l| l.layer == "lola") {
+                lane.params.set("fmap", "hedgehog");
+                lane.weights = Some(BUNDLED.into());
+            }
+        }
+        lanes
+    }
+
+    /// OVQ, LoLA, linear and full attention, with nothing learned.
     #[must_use]
     pub fn first_four() -> Vec<Self> {
         let ovq = Params::default().with("n_max", 512).with("chunk", 64);

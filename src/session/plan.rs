@@ -1,6 +1,6 @@
 //! The plan: a session that has been checked and loaded. Everything that can be wrong with a session is found here, once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -9,8 +9,9 @@ use thiserror::Error;
 use super::file::resolve;
 use super::fitting::{self, SessionSamples};
 use super::memory::{MAX_TRACE_BYTES, in_words};
+use super::weights::{self, Learned, WeightsError};
 use super::{LaneSpec, MAX_LANES, Session, Source, lanes};
-use crate::layer::{Arrays, KINDS, LayerKind, Setup, kind};
+use crate::layer::{KINDS, LayerKind, Setup, kind};
 use crate::metric;
 use crate::param::{ParamError, ParamKind, ParamValue, Params, Resolved, nearest};
 use crate::stream::Stream;
@@ -37,6 +38,9 @@ pub enum PlanError {
     /// A parameter of the task or of a lane.
     #[error(transparent)]
     Param(#[from] ParamError),
+    /// The learned feature maps of a lane.
+    #[error("lane `{lane}`: {source}")]
+    Weights { lane: String, source: WeightsError },
     /// There is no such task.
     #[error("there is no task `{name}`{}", hint(nearest.as_ref(), known))]
     UnknownTask { name: String, nearest: Option<String>, known: String },
@@ -162,9 +166,9 @@ impl Plan {
         let chunks = resolved.iter().filter_map(|r| r.kind.chunk(&r.params));
         let step = chunks.min().unwrap_or(DEFAULT_STEP).max(1);
         let stream = stream(base_dir)?;
-        let mut unit = None;
+        let mut made = Made::default();
         let samples = SessionSamples { session, base: base_dir, stream: &stream };
-        let lanes = resolved.into_iter().map(|r| r.plan(&stream, &mut unit, step, &samples, cancel)).collect::<Result<Vec<_>, _>>()?;
+        let lanes = resolved.into_iter().map(|r| r.plan(&samples, &mut made, step, cancel)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { session: session.clone(), stream, lanes, step })
     }
 
@@ -205,28 +209,43 @@ struct ResolvedLane {
     name: String,
     kind: &'static dyn LayerKind,
     params: Resolved,
+    weights: Option<PathBuf>,
+}
+
+/// Streams made from the source's, once for all lanes that want them.
+#[derive(Default)]
+struct Made {
+    /// With keys and queries of length 1.
+    unit: Option<Arc<Stream>>,
+    /// With a key/value head for each query head.
+    repeated: Option<Arc<Stream>>,
 }
 
 impl ResolvedLane {
-    /// Checks the lane against its stream. `unit` is the normalised stream, made once for all lanes that want it.
-    fn plan(
-        self,
-        stream: &Arc<Stream>,
-        unit: &mut Option<Arc<Stream>>,
-        step: usize,
-        samples: &SessionSamples<'_>,
-        cancel: &AtomicBool,
-    ) -> Result<PlanLane, PlanError> {
+    /// The lane's learned feature maps, if it has any.
+    fn learned(&self, from: &SessionSamples<'_>) -> Result<Learned, PlanError> {
+        let Some(path) = &self.weights else { return Ok(Learned::default()) };
+        weights::load(path, from.base, &from.session.source, self.kind, &self.params, from.stream)
+            .map_err(|source| PlanError::Weights { lane: self.name.clone(), source })
+    }
+
+    /// Checks the lane against its stream.
+    fn plan(self, samples: &SessionSamples<'_>, made: &mut Made, step: usize, cancel: &AtomicBool) -> Result<PlanLane, PlanError> {
+        let stream = samples.stream;
+        let learned = self.learned(samples)?;
         let mut notes = Vec::new();
+        notes.extend(Some(learned.note).filter(|n| !n.is_empty()));
         let own = if self.kind.wants_unit_vectors() && !stream.is_unit(UNIT_TOLERANCE) {
-            let own = unit.get_or_insert_with(|| Arc::new(stream.normalised()));
+            let own = made.unit.get_or_insert_with(|| Arc::new(stream.normalised()));
             notes.extend_from_slice(&own.labels().notes[stream.labels().notes.len()..]);
             Arc::clone(own)
+        } else if !learned.arrays.is_empty() && stream.kv_heads() < stream.query_heads() {
+            Arc::clone(made.repeated.get_or_insert_with(|| Arc::new(stream.repeated().into_owned())))
         } else {
             Arc::clone(stream)
         };
         let chunk = self.kind.chunk(&self.params).unwrap_or(step);
-        let setup = Setup { stream: own, params: self.params, arrays: Arc::new(Arrays::new()), chunk };
+        let setup = Setup { stream: own, params: self.params, arrays: Arc::new(learned.arrays), chunk };
         self.kind.check(&setup)?;
         let setup = fitting::fit(self.kind, setup, samples, &mut notes, cancel)?;
         notes.extend(self.kind.notes(&setup));
@@ -248,7 +267,8 @@ fn resolve_lane(session: &Session, index: usize, lane: &LaneSpec, colour: usize)
         }
     })?;
     let params = with_seed(&lane.params, kind, session.seed);
-    Ok(ResolvedLane { index, colour, name: lane.name.clone(), kind, params: Resolved::new(&lane.name, kind.params(), &params)? })
+    let weights = lane.weights.clone();
+    Ok(ResolvedLane { index, colour, name: lane.name.clone(), kind, params: Resolved::new(&lane.name, kind.params(), &params)?, weights })
 }
 
 /// The session's seed for a layer that draws something and was given no seed of its own.

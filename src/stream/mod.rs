@@ -7,6 +7,7 @@
 
 pub mod capture;
 mod extras;
+mod repeat;
 
 use std::ops::Range;
 

@@ -43,3 +43,4 @@ fn wide(values: &Values) -> Vec<f64> {
 mod capture;
 mod effective;
 mod properties;
+mod weights;

@@ -104,7 +104,7 @@ fn by_hand(setup: &Setup, folded: impl Fn(usize) -> usize) -> Vec<f64> {
             let (mut sum, mut whole) = (vec![0.0; stream.value_dim()], EPSILON);
             for i in 0..after {
                 let weight = if i < folded(after) {
-                    setup.params.float("linear_weight") * dot(i, &elu1)
+                    setup.params.auto_float("linear_weight").unwrap() * dot(i, &elu1)
                 } else {
                     (setup.beta() * dot(i, &|x| x)).exp()
                 };

@@ -24,7 +24,7 @@ const DEFAULT_STEP: usize = 64;
 pub struct Score {
     /// What its answers add up to; `None` where the stream's targets are unknown.
     pub tally: Option<Tally>,
-    /// What its memory costs, per head.
+    /// What its memory costs, per key/value head of the stream (reads: per query head).
     pub cost: Cost,
     /// The share of full attention's memory that it holds at the end of the stream.
     pub memory_share: f64,
@@ -208,8 +208,8 @@ fn run_group(
         let cost = lane.kind.cost(&lane.setup);
         Score {
             tally: Tally::of(&plan.stream, trace),
-            cost,
-            memory_share: metric::memory_share(&cost, &lane.setup.stream),
+            cost: metric::per_given_head(cost, &lane.setup.stream, &plan.stream),
+            memory_share: metric::memory_share(&cost, &lane.setup.stream, &plan.stream),
             params: all_params(lane),
             seconds,
             backend: run.backend().clone(),

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::layer::{Cost, Setup, feature};
+use crate::layer::{Cost, LayerError, Setup, feature};
 
 /// What a candidate's score is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,6 @@ pub struct Config {
     pub chunk: usize,
     /// The logit scale.
     pub beta: f64,
-    /// w, the factor on the state's part of a read.
-    pub linear_weight: f64,
     /// What decides who stays in the cache.
     pub score: Score,
     /// T.
@@ -79,7 +77,6 @@ impl Config {
             cache: p.size("cache"),
             chunk: setup.chunk,
             beta: setup.beta(),
-            linear_weight: p.float("linear_weight"),
             score: if p.choice("score") == "fifo" { Score::Fifo } else { Score::Sre },
             writes: setup.stream.writes(),
             kv_heads: setup.stream.kv_heads(),
@@ -126,6 +123,27 @@ impl Config {
         if all <= MAX_RECORDED { Recorded::All } else { Recorded::Leaving }
     }
 
+    /// w, the factor on the state's part of a read, of each query head: the parameter, else the exponential of the array
+    /// `log_linear_weight` `[query heads]`, else 1.
+    ///
+    /// # Errors
+    /// [`LayerError::Array`] if the array has another shape.
+    pub fn linear_weights(setup: &Setup) -> Result<Vec<f64>, LayerError> {
+        let heads = setup.stream.query_heads();
+        let given = setup.params.auto_float("linear_weight");
+        match (given, setup.arrays.get("log_linear_weight")) {
+            (Some(weight), _) => Ok(vec![weight; heads]),
+            (None, None) => Ok(vec![1.0; heads]),
+            (None, Some(logs)) if logs.shape() == [heads] => Ok(logs.iter().map(|&x| f64::from(x).exp()).collect()),
+            (None, Some(logs)) => Err(LayerError::Array {
+                layer: super::NAME,
+                name: "log_linear_weight",
+                expected: format!("[{heads}]"),
+                found: format!("but found {:?}", logs.shape()),
+            }),
+        }
+    }
+
     /// LAYERS.md, "Numbers that must hold", and the multiply-adds of the formulas as they stand.
     pub(super) fn cost(&self, setup: &Setup) -> Cost {
         let features = feature::feature_dim(super::NAME, setup).unwrap_or(setup.stream.key_dim());
@@ -146,7 +164,7 @@ mod tests {
     use super::*;
 
     fn config(window: usize, cache: usize, chunk: usize, writes: usize) -> Config {
-        Config { window, cache, chunk, beta: 1.0, linear_weight: 1.0, score: Score::Sre, writes, kv_heads: 1, recorded: Recorded::All }
+        Config { window, cache, chunk, beta: 1.0, score: Score::Sre, writes, kv_heads: 1, recorded: Recorded::All }
     }
 
     #[test]

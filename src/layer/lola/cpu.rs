@@ -28,6 +28,8 @@ struct Shared<R> {
     config: Config,
     stream: Arc<Stream>,
     map: FeatureMap<R>,
+    /// w of each query head.
+    linear_weights: Vec<f64>,
 }
 
 /// One key/value head's memory (the window is the stream itself).
@@ -69,11 +71,12 @@ impl<R: Real> Lola<R> {
 
     pub(super) fn with(config: Config, setup: &Setup) -> Result<Self, LayerError> {
         let map = FeatureMap::new(super::NAME, setup)?;
+        let linear_weights = Config::linear_weights(setup)?;
         let stream = Arc::clone(&setup.stream);
         let empty =
             Head { state: Array2::zeros((map.dim(), stream.value_dim())), normaliser: Array1::zeros(map.dim()), cached: Vec::new() };
         let heads = vec![empty; stream.kv_heads()];
-        Ok(Self { shared: Shared { config, stream, map }, heads, position: 0 })
+        Ok(Self { shared: Shared { config, stream, map, linear_weights }, heads, position: 0 })
     }
 }
 
@@ -204,7 +207,7 @@ impl<R: Real> Head<R> {
         let mut outputs = weights.dot(&pairs.values);
         let from_state = features.dot(&self.state);
         let of_state = features.dot(&self.normaliser);
-        let (weight, epsilon) = (R::from_f64(shared.config.linear_weight), R::from_f64(EPSILON));
+        let (weight, epsilon) = (R::from_f64(shared.linear_weights[query_head]), R::from_f64(EPSILON));
         for (r, mut row) in outputs.rows_mut().into_iter().enumerate() {
             let linear = weight * scales[r];
             let share = &mut shares[3 * r..3 * r + 3];

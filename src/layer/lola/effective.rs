@@ -37,7 +37,7 @@ pub(super) fn of(setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<E
     // The largest logit of a pair kept whole, or 0 if that is larger, is taken out of every part, as the layer does.
     let top = logits.iter().zip(&stores).filter(|(_, s)| whole(s)).map(|(z, _)| *z).fold(0.0, f64::max);
     let scale = (-top).exp();
-    let linear = config.linear_weight * scale;
+    let linear = Config::linear_weights(setup).ok()?[read.query_head] * scale;
     let mut weights: Vec<f64> = logits.iter().map(|z| (z - top).exp()).collect();
     if stores.contains(&Store::State) {
         let products = FeatureMap::<f64>::new(super::NAME, setup).ok()?.products(read.query_head, read.query, head, &keys);

@@ -3,7 +3,7 @@
 //! `McDermott`, Heath, Parhi, arXiv 2505.23666; LAYERS.md, "LoLA". With `cache` = 0 it is `LoLCATs` (arXiv 2410.10254).
 //!
 //! **Read.** Over `raw` (the writes not yet folded or cached, i < after) and the cached pairs, with phi a
-//! [feature map](super::feature) and w = `linear_weight`:
+//! [feature map](super::feature) and w = `linear_weight` (of each query head, where learned weights bring it):
 //!
 //! ```text
 //! out = [ sum_raw e^(beta q.k_i) v_i + w phi(q)^T H ] / [ sum_raw e^(beta q.k_i) + w phi(q)^T s + 1e-6 ]
@@ -89,7 +89,7 @@ static PARAMS: &[ParamSpec] = &[
         name: "linear_weight",
         title: "state weight",
         doc: "The factor w on the linear state's part of a read: (1 - g) / g of a LoLCATs gate g.",
-        kind: ParamKind::Float { min: 0.0, max: 1e6, default: 1.0, log: true },
+        kind: ParamKind::AutoFloat { min: 0.0, max: 1e6, auto: "the weights file's, else 1", log: true },
     },
 ];
 
@@ -122,7 +122,8 @@ impl LayerKind for LolaKind {
 
     fn check(&self, setup: &Setup) -> Result<(), ParamError> {
         check_sizes(setup)?;
-        feature::check(NAME, setup)
+        feature::check(NAME, setup)?;
+        Config::linear_weights(setup).map(|_| ()).map_err(|e| setup.params.conflict("linear_weight", e.to_string()))
     }
 
     fn channels(&self, setup: &Setup) -> Vec<ChannelSpec> {

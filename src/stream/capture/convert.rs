@@ -14,7 +14,7 @@ pub(super) struct NotFinite {
 }
 
 /// True for the types that [`heads`] converts.
-pub(super) fn is_real(dtype: Dtype) -> bool {
+pub(crate) fn is_real(dtype: Dtype) -> bool {
     matches!(dtype, Dtype::F16 | Dtype::BF16 | Dtype::F32 | Dtype::F64)
 }
 
@@ -42,7 +42,7 @@ pub(super) fn heads(data: &[u8], info: &TensorInfo, heads: &[usize], tokens: usi
 }
 
 /// One little-endian number.
-fn number(dtype: Dtype, bytes: &[u8]) -> f64 {
+pub(crate) fn number(dtype: Dtype, bytes: &[u8]) -> f64 {
     match (dtype, bytes) {
         (Dtype::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f64(),
         (Dtype::BF16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f64(),

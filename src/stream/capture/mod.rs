@@ -7,7 +7,7 @@
 //!
 //! The file is memory-mapped, and only the layer and heads that are wanted are converted.
 
-mod convert;
+pub(crate) mod convert;
 mod error;
 mod meta;
 mod summary;

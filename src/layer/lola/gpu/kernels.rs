@@ -88,8 +88,6 @@ parameters! {
         second_order: f32,
         /// W of Hedgehog without weights.
         sharpness: f32,
-        /// w, the factor on the state's part.
-        linear_weight: f32,
         /// sqrt(m) of FAVOR+.
         feature_scale: f32,
     }
@@ -113,12 +111,15 @@ pub(super) struct Shape {
     pub pairs: usize,
 }
 
-/// The feature map's numbers: W [heads, dk, E] or FAVOR+'s directions transposed [1, dk, m]; one number where it has none.
+/// The feature map's numbers: W [heads, dk, E] or FAVOR+'s directions transposed [1, dk, m], if it has any.
 struct Weights {
     keys: wgpu::Buffer,
+    /// After the map's numbers w of each query head: one binding fewer, of which adapters promise only eight.
     queries: wgpu::Buffer,
     key_heads: usize,
     query_heads: usize,
+    /// Where w begins in `queries`.
+    linear_at: usize,
     columns: usize,
     weighted: bool,
 }
@@ -197,6 +198,7 @@ impl Shape {
             ("MAP", (self.map as usize).into()),
             ("WEIGHTED", Constant::Bool(weights.weighted)),
             ("WEIGHT_HEADS", weight_heads.into()),
+            ("LINEAR_AT", weights.linear_at.into()),
             ("HEADS", self.heads.into()),
             ("QUERY_HEADS", self.query_heads.into()),
             ("PARTS", (GROUP / columns).into()),
@@ -214,30 +216,25 @@ impl Shape {
 impl Weights {
     fn upload(gpu: &Gpu, setup: &Setup, shape: &Shape) -> Result<Self, LayerError> {
         let whole = |a: &Array3<f32>| a.iter().copied().collect::<Vec<_>>();
-        let none = |columns| -> Result<Self, LayerError> {
-            let empty = gpu.zeroed("no weights", 1)?;
-            Ok(Self { keys: empty.clone(), queries: empty, key_heads: 1, query_heads: 1, columns, weighted: false })
+        let linear: Vec<f32> = Config::linear_weights(setup)?.into_iter().map(|w| w as f32).collect();
+        let build = |name, [keys, queries]: [Vec<f32>; 2], heads: [usize; 2], columns| -> Result<Self, LayerError> {
+            let (weighted, linear_at) = (!queries.is_empty(), queries.len());
+            let keys = if weighted { gpu.upload(name, &keys)? } else { gpu.zeroed("no weights", 1)? };
+            let queries = gpu.upload(name, &[queries, linear].concat())?;
+            Ok(Self { keys, queries, key_heads: heads[0], query_heads: heads[1], linear_at, columns, weighted })
         };
         match shape.map {
             Map::Hedgehog => match feature::weights(NAME, setup)? {
-                Some([q, k]) => Ok(Self {
-                    keys: gpu.upload("weights_k", &whole(&k))?,
-                    queries: gpu.upload("weights_q", &whole(&q))?,
-                    key_heads: k.dim().0,
-                    query_heads: q.dim().0,
-                    columns: k.dim().2,
-                    weighted: true,
-                }),
-                None => none(shape.dk),
+                Some([q, k]) => build("the weights of Hedgehog", [whole(&k), whole(&q)], [k.dim().0, q.dim().0], k.dim().2),
+                None => build("no weights", [Vec::new(), Vec::new()], [1, 1], shape.dk),
             },
             Map::Favor => {
                 let projection: Array2<f32> = feature::projection(NAME, setup)?;
                 // Neighbouring threads make neighbouring features: the directions side by side.
-                let directions = gpu.upload("projection", &projection.t().iter().copied().collect::<Vec<_>>())?;
-                let columns = projection.nrows();
-                Ok(Self { keys: directions.clone(), queries: directions, key_heads: 1, query_heads: 1, columns, weighted: true })
+                let directions: Vec<f32> = projection.t().iter().copied().collect();
+                build("the projection of FAVOR+", [directions.clone(), directions], [1, 1], projection.nrows())
             }
-            _ => none(1),
+            _ => build("no weights", [Vec::new(), Vec::new()], [1, 1], 1),
         }
     }
 }

@@ -82,7 +82,6 @@ impl Lola {
             first_order: beta.sqrt() as f32,
             second_order: (beta / std::f64::consts::SQRT_2) as f32,
             sharpness: setup.params.float("sharpness") as f32,
-            linear_weight: config.linear_weight as f32,
             feature_scale: (shape.features as f64).sqrt() as f32,
             ..StepParameters::default()
         };
