@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ndarray::{Axis, s};
@@ -183,7 +182,7 @@ mod tests {
     fn a_capture_of_one_head_gives_another_part_of_itself() {
         let session = Session::default();
         let Source::Capture(source) = &session.source else { panic!("the default is the bundled capture") };
-        let stream = Capture::bundled().unwrap().stream(source).unwrap();
+        let stream = Arc::new(Capture::bundled().unwrap().stream(source).unwrap());
         let samples = SessionSamples { session: &session, base: None, stream: &stream };
         assert_eq!(samples.best(), Origin::Part);
         let half = samples.sample(Origin::Part, 512).unwrap();
@@ -194,7 +193,7 @@ mod tests {
         }
         // Where the stream leaves enough tokens out, they are the part.
         let short = Session { source: Source::Capture(CaptureSource { tokens: Some(500), ..source.clone() }), ..session.clone() };
-        let cut = stream.truncated(500);
+        let cut = Arc::new(stream.truncated(500));
         let samples = SessionSamples { session: &short, base: None, stream: &cut };
         let rest = samples.sample(Origin::Part, 512).unwrap();
         assert_eq!(rest.keys, stream.keys().slice(s![.., 500.., ..]));
