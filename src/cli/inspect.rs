@@ -78,7 +78,15 @@ fn capture_text(out: &mut dyn Write, summary: &CaptureSummary) -> Result<(), Cli
     )?;
     let heads = [">layer", ">tokens", ">query heads", ">key/value heads", ">queries a key", ">dk", ">dv"];
     let (good, bad): (Vec<_>, Vec<_>) = summary.layers.iter().partition(|l| l.problem.is_none());
-    table::write(out, &heads, &good.into_iter().map(layer_row).collect::<Vec<_>>())?;
+    table::write(out, &heads, &good.iter().map(|l| layer_row(l)).collect::<Vec<_>>())?;
+    for layer in good.iter().filter(|l| !l.gates.is_empty()) {
+        let gates = layer.gates.join(" and ");
+        writeln!(
+            out,
+            "layer {} has gates of its own ({gates} of each token), which layers with such parameters take instead",
+            layer.layer
+        )?;
+    }
     for layer in bad {
         writeln!(out, "layer {} cannot be run: {}", layer.layer, layer.problem.as_deref().unwrap_or_default())?;
     }

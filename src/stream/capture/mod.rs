@@ -1,7 +1,8 @@
 //! Captures: queries, keys and values of a real model, from safetensors.
 //!
 //! A capture holds, for some layers N, the tensors `layers.N.q` [Hq, T, dk], `layers.N.k` [Hkv, T, dk] and `layers.N.v`
-//! [Hkv, T, dv] in F16, BF16, F32 or F64: what a head's attention was given, after the position encoding. Its metadata may hold
+//! [Hkv, T, dv] in F16, BF16, F32 or F64: what a head's attention was given, after the position encoding. Layers with gates may
+//! have `layers.N.decay` and `layers.N.rate` [Hkv, T] as well ([`Gates`]). Its metadata may hold
 //! `tokens` (a JSON list of T texts), `token_ids`, `needle` (a JSON pair, the tokens from..to that hold the fact asked for),
 //! `answer`, `scale` (the logit scale, `0.125` or `64^-0.5`; 1/sqrt(dk) where absent), `model`, `prompt` and `rope`.
 //!
@@ -16,7 +17,7 @@ use std::fs::File;
 use std::path::Path;
 
 use memmap2::Mmap;
-use ndarray::Array3;
+use ndarray::{Array3, Axis};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Metadata, SafeTensorError, TensorInfo};
 
@@ -25,7 +26,7 @@ pub use meta::Facts;
 pub use summary::{CaptureSummary, LayerSummary, TensorSummary};
 
 use crate::session::CaptureSource;
-use crate::stream::{Labels, Roles, Stream, StreamParts, Targets};
+use crate::stream::{Gates, Labels, Roles, Stream, StreamParts, Targets};
 
 /// The path that stands for the capture inside the program.
 pub const BUNDLED: &str = "bundled";
@@ -69,11 +70,16 @@ pub struct Capture {
     facts: Facts,
 }
 
-/// The three tensors of a layer, checked against each other.
+/// The tensors that hold a layer's gates, where a capture has them, with the largest number each may hold.
+const GATES: [(&str, f32); 2] = [("decay", 1.0), ("rate", f32::MAX)];
+
+/// The tensors of a layer, checked against each other.
 struct LayerTensors<'a> {
     q: &'a TensorInfo,
     k: &'a TensorInfo,
     v: &'a TensorInfo,
+    /// In the order of [`GATES`].
+    gates: [Option<&'a TensorInfo>; 2],
 }
 
 impl LayerTensors<'_> {
@@ -151,9 +157,35 @@ impl Capture {
         let queries = self.convert(&format!("layers.{layer}.q"), tensors.q, &queries_wanted, tokens)?;
         let beta = self.facts.scale.unwrap_or_else(|| 1.0 / (tensors.k.shape[2] as f64).sqrt()) as f32;
         let labels = self.labels(layer, &wanted, kv_heads, total, tokens)?;
+        let gates = self.gates(layer, &tensors, &wanted, tokens)?;
         let after = (1..=tokens as u32).collect();
-        Stream::new(StreamParts { keys, values, queries, after, beta, targets: Targets::FullAttention, labels })
-            .map_err(|e| CaptureError::Stream { file: self.file.clone(), reason: e.to_string() })
+        let parts = StreamParts { keys, values, queries, after, beta, targets: Targets::FullAttention, labels };
+        let stream = Stream::new(parts).and_then(|stream| match gates {
+            Gates { decay: None, rate: None } => Ok(stream),
+            gates => stream.with_gates(gates),
+        });
+        stream.map_err(|e| CaptureError::Stream { file: self.file.clone(), reason: e.to_string() })
+    }
+
+    /// The layer's own gates for the heads wanted and their first `tokens` tokens.
+    fn gates(&self, layer: u32, tensors: &LayerTensors<'_>, heads: &[usize], tokens: usize) -> Result<Gates, CaptureError> {
+        let gate = |index: usize| {
+            let Some(info) = tensors.gates[index] else { return Ok(None) };
+            let (part, max) = GATES[index];
+            let tensor = format!("layers.{layer}.{part}");
+            // A gate is one number a token.
+            let single = TensorInfo { shape: vec![info.shape[0], info.shape[1], 1], dtype: info.dtype, data_offsets: info.data_offsets };
+            let gate = self.convert(&tensor, &single, heads, tokens)?.remove_axis(Axis(2));
+            match gate.indexed_iter().find(|(_, x)| !(0.0..=max).contains(*x)) {
+                None => Ok(Some(gate)),
+                Some(((head, token), value)) => {
+                    let found = format!("{value} at [head {}, token {token}]", heads[head]);
+                    let expected = if max > 1.0 { "a number not below 0" } else { "a number from 0 to 1" };
+                    Err(CaptureError::Shape { file: self.file.clone(), tensor, found, expected: expected.to_owned() })
+                }
+            }
+        };
+        Ok(Gates { decay: gate(0)?, rate: gate(1)? })
     }
 
     fn pick_layer(&self, wanted: Option<u32>) -> Result<u32, CaptureError> {
@@ -193,7 +225,7 @@ impl Capture {
         Err(CaptureError::Wanted { file: self.file.clone(), field: "tokens", found, expected: format!("a number from 1 to {limit}") })
     }
 
-    /// The three tensors of a layer, if they are there and fit together.
+    /// The tensors of a layer, if they are there and fit together.
     fn tensors(&self, layer: u32) -> Result<LayerTensors<'_>, CaptureError> {
         let info = |part: &str| {
             let tensor = format!("layers.{layer}.{part}");
@@ -202,7 +234,8 @@ impl Capture {
                 CaptureError::Tensor { file: self.file.clone(), layer, tensor, found: found.collect::<Vec<_>>().join(" and ") }
             })
         };
-        let tensors = LayerTensors { q: info("q")?, k: info("k")?, v: info("v")? };
+        let gates = GATES.map(|(part, _)| self.header.info(&format!("layers.{layer}.{part}")));
+        let tensors = LayerTensors { q: info("q")?, k: info("k")?, v: info("v")?, gates };
         for (part, info) in [("q", tensors.q), ("k", tensors.k), ("v", tensors.v)] {
             let tensor = format!("layers.{layer}.{part}");
             if !convert::is_real(info.dtype) {
@@ -233,7 +266,23 @@ impl Capture {
                 }));
             }
         }
+        self.check_gates(layer, &tensors)?;
         Ok(tensors)
+    }
+
+    fn check_gates(&self, layer: u32, tensors: &LayerTensors<'_>) -> Result<(), CaptureError> {
+        for ((part, _), info) in GATES.iter().zip(tensors.gates) {
+            let Some(info) = info else { continue };
+            let (file, tensor) = (self.file.clone(), format!("layers.{layer}.{part}"));
+            if !convert::is_real(info.dtype) {
+                return Err(CaptureError::Dtype { file, tensor, found: info.dtype.to_string() });
+            }
+            if info.shape != tensors.k.shape[..2] {
+                let (found, expected) = (format!("{:?}", info.shape), format!("{:?}, a number for each token,", &tensors.k.shape[..2]));
+                return Err(CaptureError::Shape { file, tensor, found, expected });
+            }
+        }
+        Ok(())
     }
 
     fn convert(&self, tensor: &str, info: &TensorInfo, heads: &[usize], tokens: usize) -> Result<Array3<f32>, CaptureError> {
@@ -288,11 +337,16 @@ impl Capture {
     }
 }
 
-/// `12` of `layers.12.q`.
-fn layer_of(name: &str) -> Option<u32> {
+/// `12` and `q` of `layers.12.q`.
+fn part_of(name: &str) -> Option<(u32, &str)> {
     let (number, part) = name.strip_prefix("layers.")?.split_once('.')?;
     let layer = number.parse::<u32>().ok().filter(|n| n.to_string() == number)?;
-    matches!(part, "q" | "k" | "v").then_some(layer)
+    Some((layer, part))
+}
+
+/// `12` of `layers.12.q`; `None` for what makes no layer.
+fn layer_of(name: &str) -> Option<u32> {
+    part_of(name).filter(|(_, part)| matches!(*part, "q" | "k" | "v")).map(|(layer, _)| layer)
 }
 
 #[allow(unsafe_code, reason = "a memory map is the one way to open a capture of many gigabytes at once")]

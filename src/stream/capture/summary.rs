@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Capture, Facts, layer_of};
+use super::{Capture, Facts, GATES, layer_of, part_of};
 
 /// One tensor of the file, as its header describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,6 +34,8 @@ pub struct LayerSummary {
     pub key_dim: usize,
     /// dv.
     pub value_dim: usize,
+    /// The gates of its own that it has for each token: `decay`, `rate`.
+    pub gates: Vec<&'static str>,
     /// Why the layer cannot be used (the sizes above are then 0).
     pub problem: Option<String>,
 }
@@ -79,7 +81,17 @@ impl Capture {
     }
 
     fn layer_summary(&self, layer: u32) -> LayerSummary {
-        let mut summary = LayerSummary { layer, tokens: 0, query_heads: 0, kv_heads: 0, group: 0, key_dim: 0, value_dim: 0, problem: None };
+        let mut summary = LayerSummary {
+            layer,
+            tokens: 0,
+            query_heads: 0,
+            kv_heads: 0,
+            group: 0,
+            key_dim: 0,
+            value_dim: 0,
+            gates: Vec::new(),
+            problem: None,
+        };
         match self.tensors(layer) {
             Ok(t) => {
                 (summary.query_heads, summary.kv_heads) = t.heads();
@@ -87,6 +99,7 @@ impl Capture {
                 summary.tokens = t.k.shape[1];
                 summary.key_dim = t.k.shape[2];
                 summary.value_dim = t.v.shape[2];
+                summary.gates = GATES.iter().zip(t.gates).filter_map(|((part, _), info)| info.map(|_| *part)).collect();
             }
             Err(e) => summary.problem = Some(e.to_string()),
         }
@@ -97,6 +110,10 @@ impl Capture {
 impl CaptureSummary {
     /// Tensors that belong to no layer and are ignored.
     pub fn ignored(&self) -> impl Iterator<Item = &TensorSummary> {
-        self.tensors.iter().filter(|t| layer_of(&t.name).is_none())
+        let gate = |name| {
+            part_of(name)
+                .is_some_and(|(layer, part)| GATES.iter().any(|(gate, _)| *gate == part) && self.layers.iter().any(|l| l.layer == layer))
+        };
+        self.tensors.iter().filter(move |t| layer_of(&t.name).is_none() && !gate(&t.name))
     }
 }

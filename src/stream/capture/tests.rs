@@ -152,6 +152,58 @@ fn wrong_types_and_shapes_are_named() {
     );
 }
 
+/// [`small`]'s layer 7 with one gate more.
+fn gated(name: &str, shape: &[usize], numbers: &[f32]) -> tempfile::NamedTempFile {
+    write(
+        &[
+            ("layers.7.q", Dtype::F32, &[4, 3, 2], counted(4, 2)),
+            ("layers.7.k", Dtype::F32, &[2, 3, 2], counted(2, 2)),
+            ("layers.7.v", Dtype::F32, &[2, 3, 1], counted(2, 1)),
+            ("layers.7.rate", Dtype::F32, &[2, 3], f32s([0.0, 0.25, 0.5, 1.0, 2.0, 30.0])),
+            (name, Dtype::F32, shape, f32s(numbers.iter().copied())),
+        ],
+        &[],
+    )
+}
+
+#[test]
+fn gates_of_a_layer_are_the_streams() {
+    let decay = [1.0, 0.5, 0.25, 0.0, 0.125, 0.75];
+    let file = gated("layers.7.decay", &[2, 3], &decay);
+    let capture = Capture::open(file.path()).unwrap();
+    let gates = capture.stream(&source()).unwrap().gates().cloned().unwrap();
+    assert_eq!(gates.decay.unwrap(), ndarray::arr2(&[[1.0, 0.5, 0.25], [0.0, 0.125, 0.75]]));
+    assert_eq!(gates.rate.unwrap(), ndarray::arr2(&[[0.0, 0.25, 0.5], [1.0, 2.0, 30.0]]));
+    let part = capture.stream(&CaptureSource { kv_heads: Some(vec![1]), tokens: Some(2), ..source() }).unwrap();
+    assert_eq!(part.gates().unwrap().decay.as_ref().unwrap(), ndarray::arr2(&[[0.0, 0.125]]));
+    assert_eq!(part.gates().unwrap().rate.as_ref().unwrap(), ndarray::arr2(&[[1.0, 2.0]]));
+    let summary = capture.summary();
+    assert_eq!((summary.layers[0].gates.as_slice(), summary.ignored().count()), (["decay", "rate"].as_slice(), 0));
+    // Gates of a layer that is not there are no layer, and one of the two is enough.
+    let other = gated("layers.8.decay", &[2, 3], &decay);
+    let capture = Capture::open(other.path()).unwrap();
+    assert_eq!((capture.layers(), capture.summary().ignored().count()), (vec![7], 1));
+    let gates = capture.stream(&source()).unwrap().gates().cloned().unwrap();
+    assert!(gates.decay.is_none() && gates.rate.is_some());
+    assert!(Capture::open(small(&[]).path()).unwrap().stream(&source()).unwrap().gates().is_none());
+}
+
+#[test]
+fn gates_that_cannot_be_are_named() {
+    let of = |shape: &[usize], numbers: &[f32]| message(&gated("layers.7.decay", shape, numbers), &source());
+    let fine = [0.5; 6];
+    assert_eq!(of(&[2, 3, 1], &fine), ": `layers.7.decay` is [2, 3, 1], but [2, 3], a number for each token, is expected");
+    assert_eq!(of(&[3, 2], &fine), ": `layers.7.decay` is [3, 2], but [2, 3], a number for each token, is expected");
+    let at_four = |x: f32| [0.5, 0.5, 0.5, 0.5, x, 0.5];
+    let expected = ": `layers.7.decay` is 1.5 at [head 1, token 1], but a number from 0 to 1 is expected";
+    assert_eq!(of(&[2, 3], &at_four(1.5)), expected);
+    assert!(of(&[2, 3], &at_four(-0.5)).contains("is -0.5 at [head 1, token 1]"));
+    assert!(of(&[2, 3], &at_four(f32::NAN)).contains("`layers.7.decay` holds NaN at [head 1, token 1, column 0]"));
+    // The file's own head is named, also where it is the only one wanted.
+    let file = gated("layers.7.decay", &[2, 3], &at_four(1.5));
+    assert_eq!(message(&file, &CaptureSource { kv_heads: Some(vec![1]), ..source() }), expected);
+}
+
 #[test]
 fn a_number_that_is_not_finite_is_found_in_the_files_own_tensor() {
     let mut numbers: Vec<f32> = (0..12).map(|i| i as f32).collect();
