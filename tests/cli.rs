@@ -91,7 +91,7 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
 fn every_help_has_examples_and_exit_codes() {
     let (code, stdout, _) = mnemoscope(&["--help"]);
     assert_eq!(code, 0);
-    let mut subcommands = vec!["run", "compare", "verify", "inspect", "devices", "bench"];
+    let mut subcommands = vec!["run", "compare", "sweep", "verify", "inspect", "devices", "bench"];
     if cfg!(feature = "gui") {
         subcommands.push("screenshot");
     }

@@ -34,6 +34,9 @@ pub enum CliError {
     /// Some lanes have no score.
     #[error("these lanes cannot run: {0}")]
     Lanes(String),
+    /// What is there already cannot be read.
+    #[error(transparent)]
+    SweepFile(#[from] crate::engine::sweep::file::FileError),
     /// A trace cannot be written.
     #[error(transparent)]
     Export(#[from] ExportError),
@@ -87,7 +90,7 @@ impl CliError {
         match self {
             Self::Verify(_) => 1,
             Self::Usage(_) => 2,
-            Self::Session(_) | Self::Plan { .. } => 3,
+            Self::Session(_) | Self::Plan { .. } | Self::SweepFile(_) => 3,
             Self::Run(RunError::Cancelled) | Self::Export(ExportError::Cancelled) => 130,
             Self::Device(_) | Self::Run(RunError::Backend(_)) => 4,
             Self::Run(_) | Self::Lanes(_) | Self::Layer(_) => 5,

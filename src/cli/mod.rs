@@ -15,6 +15,7 @@ mod run;
 mod screenshot;
 mod set;
 mod source;
+mod sweep;
 mod table;
 mod verify;
 mod window;
@@ -54,6 +55,25 @@ Examples:
 All lanes run, those that are switched off too (--enabled leaves them out), in groups of 8. Accuracy is over all reads of all
 query heads and seeds, with Wilson's 95% interval. A lane that cannot run has a row that says so; the others are still
 printed, and the exit code is 5. State, bytes and multiply-adds are for one head.";
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  mnemoscope sweep session.ron --vary OVQ.n_max=64..4096:log2 --seeds 3 --out ovq.parquet
+  mnemoscope sweep session.ron --vary OVQ+VQ.n_max=64,256,1024 --vary task.T=2048..16384:log2 --out grid.parquet
+  mnemoscope sweep session.ron --vary LoLA.score=sre,fifo,random --vary LoLA.cache=0..256:5 --out scores.parquet
+  mnemoscope sweep session.ron --vary OVQ.n_max=64..4096:log2 --shard 2/8 --out ovq.parquet
+
+VALUES: a list `64,128,256` or `plateau,linear`; `0..1:5` is 5 points, evenly; `64..4096:log2` is 64 and its doubles; `1..1000:log7`
+is 7 points, evenly in the logarithm. Whole numbers are rounded. Several lanes are joined by `+`; `task` is the task.
+Two --vary make a grid for what both touch. A lane that is not varied runs once a seed (and once for every value of the task's).
+
+Every row is a lane at a point with a seed. Rows that FILE holds already (same source, lane, parameters, seed, backend) are not
+computed again, and FILE is rewritten whole every few seconds, so a sweep that was stopped goes on where it was. A point that cannot
+run is a row with its reason under `error`, and is tried again the next time.
+
+--shard 2/8 does the second of eight equal parts, counted from 1, and writes FILE.shard-2-of-8.parquet beside FILE: start all eight
+anywhere, on any scheduler, each with its own number, and then run the same command once without --shard: it reads the
+shards' files, does what is missing, and writes FILE. The shards' files can then be deleted.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -117,6 +137,9 @@ enum Command {
     /// Print the recall table of a session: what every lane scores, over one or more seeds, and what its memory costs.
     #[command(after_help = COMPARE_EXAMPLES, after_long_help = long(COMPARE_EXAMPLES))]
     Compare(compare::Args),
+    /// Score a session's lanes over ranges of one or two parameters and several seeds, into a Parquet file.
+    #[command(after_help = SWEEP_EXAMPLES, after_long_help = long(SWEEP_EXAMPLES))]
+    Sweep(sweep::Args),
     /// Run a session on the CPU and on the GPU side by side, and compare every channel of every lane.
     #[command(after_help = VERIFY_EXAMPLES, after_long_help = long(VERIFY_EXAMPLES))]
     Verify(verify::Args),
@@ -148,6 +171,7 @@ pub fn main() -> ExitCode {
             let done = match command {
                 Command::Run(args) => args.execute(&mut out),
                 Command::Compare(args) => args.execute(&mut out),
+                Command::Sweep(args) => args.execute(&mut out),
                 Command::Verify(args) => args.execute(&mut out),
                 Command::Inspect(args) => args.execute(&mut out),
                 Command::Devices(args) => args.execute(&mut out),

@@ -5,6 +5,7 @@
 
 mod atomic;
 pub mod npz;
+pub mod parquet;
 pub mod table;
 
 use std::io;

@@ -147,9 +147,9 @@ impl Plan {
     /// scores are kept. Whether the whole traces would fit into memory is not checked.
     ///
     /// # Errors
-    /// As [`Plan::new`].
-    pub fn on_stream(session: &Session, base_dir: Option<&Path>, stream: &Arc<Stream>) -> Result<Self, PlanError> {
-        Self::on(session, base_dir, |_| Ok(Arc::clone(stream)), &AtomicBool::new(false))
+    /// As [`Plan::with_cancel`].
+    pub fn on_stream(session: &Session, base_dir: Option<&Path>, stream: &Arc<Stream>, cancel: &AtomicBool) -> Result<Self, PlanError> {
+        Self::on(session, base_dir, |_| Ok(Arc::clone(stream)), cancel)
     }
 
     fn on(

@@ -10,7 +10,7 @@ use crate::engine::run::{Run, RunError, Sink, Stop};
 use crate::engine::{BackendInfo, LayerFactory};
 use crate::layer::{self, Cost};
 use crate::metric;
-use crate::param::{ParamKind, ParamValue, Params, Resolved};
+use crate::param::{ParamKind, ParamSpec, ParamValue, Params, Resolved};
 use crate::session::plan::{Plan, PlanError, PlanLane};
 use crate::session::{BackendChoice, LaneSpec, MAX_LANES, Session};
 use crate::stream::Stream;
@@ -18,6 +18,16 @@ use crate::trace::{LaneTrace, TraceBlock};
 
 /// Writes a step for layers that have no chunk of their own, where no lane of the session has one.
 const DEFAULT_STEP: usize = 64;
+
+/// Writes a step of a session: the smallest chunk of its lanes that are switched on.
+#[must_use]
+pub fn step_of(session: &Session) -> usize {
+    let chunk = |lane: &LaneSpec| {
+        let kind = layer::kind(&lane.layer)?;
+        kind.chunk(&Resolved::new(&lane.name, kind.params(), &lane.params).ok()?)
+    };
+    session.lanes.iter().filter(|l| l.enabled).filter_map(chunk).min().unwrap_or(DEFAULT_STEP).max(1)
+}
 
 /// What a lane scored on one stream.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,12 +62,7 @@ impl<'a> Job<'a> {
     /// step: it is that of the session, so that a score does not depend on which lanes happen to run beside it.
     #[must_use]
     pub fn new(session: &'a Session, base_dir: Option<&'a Path>, stream: Arc<Stream>) -> Self {
-        let chunk = |lane: &LaneSpec| {
-            let kind = layer::kind(&lane.layer)?;
-            kind.chunk(&Resolved::new(&lane.name, kind.params(), &lane.params).ok()?)
-        };
-        let step = session.lanes.iter().filter(|l| l.enabled).filter_map(chunk).min().unwrap_or(DEFAULT_STEP).max(1);
-        Self { session, base_dir, stream, step }
+        Self { session, base_dir, stream, step: step_of(session) }
     }
 
     /// Writes a step, of layers that have no chunk of their own.
@@ -73,10 +78,10 @@ impl<'a> Job<'a> {
     }
 
     /// One lane alone as a plan.
-    fn plan(&self, lane: &LaneSpec) -> Result<Plan, PlanError> {
+    fn plan(&self, lane: &LaneSpec, cancel: &AtomicBool) -> Result<Plan, PlanError> {
         let lane = LaneSpec { enabled: true, ..lane.clone() };
         let session = Session { lanes: vec![lane], ..self.session.clone() };
-        let mut plan = Plan::on_stream(&session, self.base_dir, &self.stream)?;
+        let mut plan = Plan::on_stream(&session, self.base_dir, &self.stream, cancel)?;
         for lane in plan.lanes.iter_mut().filter(|l| l.kind.chunk(&l.setup.params).is_none()) {
             lane.setup.chunk = self.step;
         }
@@ -129,11 +134,12 @@ impl<'f> Scorer<'f> {
         let mut scores: Vec<Result<Score, String>> = Vec::with_capacity(lanes.len());
         let mut able: Vec<(usize, Plan)> = Vec::with_capacity(lanes.len());
         for (at, lane) in lanes.iter().enumerate() {
-            match job.plan(lane) {
+            match job.plan(lane, cancel) {
                 Ok(plan) => {
                     able.push((at, plan));
                     scores.push(Err("it has not run".to_owned()));
                 }
+                Err(PlanError::Cancelled) => return Err(RunError::Cancelled),
                 Err(error) => scores.push(Err(error.to_string())),
             }
         }
@@ -210,7 +216,7 @@ fn run_group(
             tally: Tally::of(&plan.stream, trace),
             cost: metric::per_given_head(cost, &lane.setup.stream, &plan.stream),
             memory_share: metric::memory_share(&cost, &lane.setup.stream, &plan.stream),
-            params: all_params(lane),
+            params: every(lane.kind.params(), &lane.setup.params),
             seconds,
             backend: run.backend().clone(),
             notes: lane.notes.iter().chain(&sink.notes).cloned().collect(),
@@ -219,10 +225,10 @@ fn run_group(
     Ok(plan.lanes.iter().zip(&sink.traces).zip(&sink.seconds).map(of_lane).collect())
 }
 
-/// Every parameter of a lane as it was checked.
-fn all_params(lane: &PlanLane) -> Params {
-    let resolved = &lane.setup.params;
-    let value = |spec: &crate::param::ParamSpec| match spec.kind {
+/// Every parameter as it was checked; `auto` where the stream decides.
+#[must_use]
+pub fn every(specs: &[ParamSpec], resolved: &Resolved) -> Params {
+    let value = |spec: &ParamSpec| match spec.kind {
         ParamKind::Int { .. } => ParamValue::Int(resolved.int(spec.name)),
         ParamKind::Float { .. } => ParamValue::Float(resolved.float(spec.name)),
         ParamKind::AutoFloat { .. } => resolved.auto_float(spec.name).map_or(ParamValue::from("auto"), ParamValue::Float),
@@ -230,7 +236,7 @@ fn all_params(lane: &PlanLane) -> Params {
         ParamKind::Bool { .. } => ParamValue::Bool(resolved.flag(spec.name)),
         ParamKind::Text { .. } => ParamValue::from(resolved.text(spec.name)),
     };
-    Params(lane.kind.params().iter().map(|spec| (spec.name.to_owned(), value(spec))).collect())
+    Params(specs.iter().map(|spec| (spec.name.to_owned(), value(spec))).collect())
 }
 
 /// Keeps the metric's channels, and lets the rest go.

@@ -1,0 +1,142 @@
+//! `mnemoscope sweep`: scores over ranges of parameters, into a Parquet file that is never half.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::CliError;
+use super::source::{Backend, Bar, Source, interrupted};
+use crate::engine::sweep::file::{Shard, Store};
+use crate::engine::sweep::{Axis, Row, Scorer, Spec, Sweep, SweepError, Witness};
+use crate::engine::{Devices, RunError};
+use crate::export::{ExportError, WriteError};
+
+/// The file is written anew when the last time is so long ago.
+const SAVE_EVERY: Duration = Duration::from_secs(10);
+
+/// What `sweep` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    source: Source,
+
+    /// What is varied, and over which values; given twice, a grid.
+    #[arg(long, required = true, value_name = "LANE.PARAM=VALUES")]
+    vary: Vec<String>,
+
+    /// Run so many seeds: the session's own, and those that follow it.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+
+    /// Do one part of the work, for several processes to share it: 2/8 is the second of eight.
+    #[arg(long, value_name = "I/N", value_parser = Shard::parse)]
+    shard: Option<Shard>,
+
+    /// Where to compute; what the session says, where absent.
+    #[arg(long)]
+    backend: Option<Backend>,
+
+    /// The Parquet file; what it holds already is not computed again.
+    #[arg(long, value_name = "FILE.parquet")]
+    out: PathBuf,
+}
+
+impl Args {
+    /// Does what is missing, writes the file and prints its name.
+    pub fn execute(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        let (session, base) = self.source.open()?;
+        let usage = |e: crate::engine::sweep::SpecError| CliError::Usage(format!("--vary: {e}"));
+        let axes = self.vary.iter().map(|v| Axis::parse(&session, v)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
+        let spec = Spec::new(axes, self.seeds).map_err(usage)?;
+        let name = self.source.session.display().to_string();
+        let sweep = Sweep::new(&session, base, &name, &spec).map_err(|e| self.failed(e))?;
+        let cancel = interrupted()?;
+        let mut devices = Devices::default();
+        let mut scorer = Scorer::open(&mut devices, self.backend.map_or(session.backend, Into::into))?;
+        let folder = self.out.parent().filter(|p| !p.as_os_str().is_empty());
+        if let Some(folder) = folder {
+            let failed = |e: std::io::Error| WriteError { file: folder.display().to_string(), reason: e.to_string() };
+            std::fs::create_dir_all(folder).map_err(|e| ExportError::Write(failed(e)))?;
+        }
+        let store = Store::open(&self.out, self.shard, &sweep, scorer.backend().gpu)?;
+        let missing = store.missing(&sweep, self.shard);
+        let backend = scorer.backend();
+        eprintln!("On {} ({}).", backend.adapter, backend.reason);
+        eprintln!("{} pieces of work, {} done before, {} to do here.", sweep.pieces().len(), store.done(), missing.len());
+        // Before the work, not after it: a file that cannot be written is said at once.
+        let mut keeper =
+            Keeper { store, bar: Bar::new("pieces"), saved: Instant::now(), scored: 0, failed: Vec::new(), unable: Vec::new() };
+        keeper.save()?;
+        let end = sweep.run(&mut scorer, &missing, &mut keeper, &cancel);
+        // Whatever ended it: what is done is kept.
+        keeper.save()?;
+        let Keeper { store, bar, scored, failed, unable, .. } = keeper;
+        drop(bar);
+        for sentence in &failed {
+            eprintln!("{sentence}");
+        }
+        if let Err(SweepError::Run(RunError::Cancelled)) = &end {
+            eprintln!("Stopped with {scored} more pieces done; the same command goes on from there.");
+        }
+        end.map_err(|e| self.failed(e))?;
+        writeln!(out, "{}", store.path().display())?;
+        // Some points may well be impossible; if all are, something is wrong.
+        if scored == 0 && !unable.is_empty() { Err(CliError::Lanes(unable.join(", "))) } else { Ok(()) }
+    }
+
+    fn failed(&self, error: SweepError) -> CliError {
+        match error {
+            SweepError::Plan(error) => CliError::plan(&self.source.session, error),
+            SweepError::Run(error) => error.into(),
+            SweepError::Write(error) => ExportError::Write(error).into(),
+        }
+    }
+}
+
+/// Puts rows into the file.
+struct Keeper {
+    store: Store,
+    bar: Bar,
+    saved: Instant,
+    scored: usize,
+    /// Why a point could not run, each sentence once.
+    failed: Vec<String>,
+    /// The lanes with such points.
+    unable: Vec<String>,
+}
+
+impl Keeper {
+    fn save(&mut self) -> Result<(), CliError> {
+        self.store.save().map_err(ExportError::Write)?;
+        Ok(())
+    }
+}
+
+impl Witness for Keeper {
+    fn rows(&mut self, rows: Vec<Row>) -> Result<(), WriteError> {
+        for row in rows {
+            match &row.score {
+                Ok(_) => self.scored += 1,
+                Err(reason) => {
+                    if !self.unable.contains(&row.lane) {
+                        self.unable.push(row.lane.clone());
+                    }
+                    let sentence = format!("{} cannot run: {reason}", row.lane);
+                    if !self.failed.contains(&sentence) {
+                        self.failed.push(sentence);
+                    }
+                }
+            }
+            self.store.put(row);
+        }
+        if self.saved.elapsed() >= SAVE_EVERY {
+            self.store.save()?;
+            self.saved = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, done: f64, total: usize) {
+        self.bar.show(done as u64, total as u64);
+    }
+}
