@@ -147,8 +147,21 @@ impl Plan {
     /// scores are kept. Whether the whole traces would fit into memory is not checked.
     ///
     /// # Errors
+    /// As [`Plan::new`].
+    pub fn on_stream(session: &Session, base_dir: Option<&Path>, stream: &Arc<Stream>) -> Result<Self, PlanError> {
+        Self::on_stream_with_cancel(session, base_dir, stream, &AtomicBool::new(false))
+    }
+
+    /// The same; fitting a lane, which can take seconds, ends once `cancel` is set.
+    ///
+    /// # Errors
     /// As [`Plan::with_cancel`].
-    pub fn on_stream(session: &Session, base_dir: Option<&Path>, stream: &Arc<Stream>, cancel: &AtomicBool) -> Result<Self, PlanError> {
+    pub fn on_stream_with_cancel(
+        session: &Session,
+        base_dir: Option<&Path>,
+        stream: &Arc<Stream>,
+        cancel: &AtomicBool,
+    ) -> Result<Self, PlanError> {
         Self::on(session, base_dir, |_| Ok(Arc::clone(stream)), cancel)
     }
 

@@ -81,7 +81,7 @@ impl<'a> Job<'a> {
     fn plan(&self, lane: &LaneSpec, cancel: &AtomicBool) -> Result<Plan, PlanError> {
         let lane = LaneSpec { enabled: true, ..lane.clone() };
         let session = Session { lanes: vec![lane], ..self.session.clone() };
-        let mut plan = Plan::on_stream(&session, self.base_dir, &self.stream, cancel)?;
+        let mut plan = Plan::on_stream_with_cancel(&session, self.base_dir, &self.stream, cancel)?;
         for lane in plan.lanes.iter_mut().filter(|l| l.kind.chunk(&l.setup.params).is_none()) {
             lane.setup.chunk = self.step;
         }
