@@ -2,6 +2,7 @@
 //!
 //! [`Session`] is the file's content; [`Plan`](plan::Plan) is the same checked and loaded, ready to run.
 
+mod examples;
 pub mod file;
 mod fitting;
 pub mod lanes;
@@ -11,6 +12,7 @@ pub mod weights;
 
 use std::path::PathBuf;
 
+pub use examples::{example, examples};
 use serde::{Deserialize, Serialize};
 
 use crate::param::Params;
