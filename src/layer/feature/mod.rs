@@ -9,19 +9,18 @@
 //! - `taylor2`: [1, sqrt(beta) x, beta / sqrt 2 (x outer x)], D = 1 + dk + dk^2: phi(q).phi(k) = 1 + z + z^2 / 2
 //!   (arXiv 2402.18668).
 //! - `favor`: `exp(sqrt(beta) w_j.x - beta |x|^2 / 2) / sqrt(m)`, j = 1..m: its mean over Gaussian rows w is exp(z)
-//!   (arXiv 2009.14794).
+//!   (arXiv 2009.14794). The rows are drawn in blocks of dk that are orthogonal to each other, or independently (`projection`).
 
+mod directions;
 pub mod gpu;
 mod product;
 
 use ndarray::{Array2, Array3, ArrayView2, ArrayViewMut1, Axis, concatenate, s};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 
 use super::real::Real;
 use super::{LayerError, Setup, named_array};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
+use crate::task::random::Draw;
 
 /// `fmap`: which map.
 pub const FMAP: ParamSpec = ParamSpec {
@@ -55,6 +54,22 @@ pub const FEATURES: ParamSpec = ParamSpec {
     kind: ParamKind::Int { min: 1, max: 4096, default: 128, log: true },
 };
 
+/// `projection`: how FAVOR+'s directions are drawn.
+pub const PROJECTION: ParamSpec = ParamSpec {
+    name: "projection",
+    title: "directions",
+    doc: "FAVOR+: how the random directions are drawn. A given projection overrides it.",
+    kind: ParamKind::Choice {
+        options: &[
+            (
+                "orthogonal",
+                "in blocks of dk that are orthogonal to each other, with the lengths of independent Gaussian rows: as right on average, and less noise",
+            ),
+            ("gaussian", "independent Gaussian rows"),
+        ],
+    },
+};
+
 /// `seed`: of whatever the layer draws.
 pub const SEED: ParamSpec = ParamSpec {
     name: "seed",
@@ -68,7 +83,7 @@ pub const SEED: ParamSpec = ParamSpec {
 pub fn applies(name: &str, params: &Resolved) -> bool {
     match name {
         "sharpness" => params.choice("fmap") == "hedgehog",
-        "features" | "seed" => params.choice("fmap") == "favor",
+        "features" | "seed" | "projection" => params.choice("fmap") == "favor",
         _ => true,
     }
 }
@@ -225,7 +240,7 @@ fn projection_rows(layer: &'static str, setup: &Setup) -> Result<usize, LayerErr
     Ok(setup.params.size(FEATURES.name))
 }
 
-/// FAVOR+'s directions [m, dk]: the array `projection`, or `features` Gaussian rows drawn with `seed`.
+/// FAVOR+'s directions [m, dk]: the array `projection`, or `features` rows drawn with `seed` as the parameter `projection` says.
 ///
 /// # Errors
 /// [`LayerError::Array`] if the array given has the wrong shape.
@@ -240,9 +255,13 @@ pub fn projection(layer: &'static str, setup: &Setup) -> Result<Array2<f32>, Lay
             _ => Err(wrong),
         };
     }
-    let mut rng = ChaCha8Rng::seed_from_u64(setup.params.int(SEED.name).unsigned_abs());
-    let mut draw = || -> f64 { StandardNormal.sample(&mut rng) };
-    Ok(Array2::from_shape_simple_fn((setup.params.size(FEATURES.name), dk), || draw() as f32))
+    let mut draw = Draw::new(setup.params.int(SEED.name).unsigned_abs());
+    let rows = setup.params.size(FEATURES.name);
+    let drawn = match setup.params.choice(PROJECTION.name) {
+        "gaussian" => draw.normals(rows, dk),
+        _ => directions::orthogonal(&mut draw, rows, dk),
+    };
+    Ok(drawn.mapv(|x| x as f32))
 }
 
 /// Hedgehog's weights for queries and keys, each [heads or 1, dk, d], if they are given.

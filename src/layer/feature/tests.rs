@@ -14,6 +14,7 @@ const SPECS: &[ParamSpec] = &[
     FMAP,
     SHARPNESS,
     FEATURES,
+    PROJECTION,
     SEED,
     ParamSpec { name: "beta", title: "", doc: "", kind: ParamKind::AutoFloat { min: 0.0, max: 1e4, auto: "the stream", log: true } },
 ];

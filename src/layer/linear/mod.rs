@@ -18,7 +18,7 @@ use std::sync::Arc;
 use ndarray::s;
 
 use super::effective::{Effective, ReadOf, Store};
-use super::feature::{self, FEATURES, FMAP, FeatureMap, SEED, SHARPNESS};
+use super::feature::{self, FEATURES, FMAP, FeatureMap, PROJECTION, SEED, SHARPNESS};
 use super::full::{BETA, trace};
 use super::real::EPSILON;
 use super::{Cost, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
@@ -29,7 +29,7 @@ use crate::trace::{ChannelSpec, LaneTrace};
 /// The name of the kind.
 const NAME: &str = "linear";
 
-static PARAMS: &[ParamSpec] = &[FMAP, SHARPNESS, FEATURES, SEED, BETA];
+static PARAMS: &[ParamSpec] = &[FMAP, SHARPNESS, FEATURES, PROJECTION, SEED, BETA];
 
 /// The kind `linear`.
 #[derive(Debug, Clone, Copy)]

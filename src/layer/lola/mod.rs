@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use crate::gpu::GpuStream;
 use crate::layer::effective::{Effective, ReadOf};
-use crate::layer::feature::{self, FEATURES, FMAP, SEED, SHARPNESS};
+use crate::layer::feature::{self, FEATURES, FMAP, PROJECTION, SEED, SHARPNESS};
 use crate::layer::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
 use crate::trace::{ChannelSpec, LaneTrace};
@@ -73,6 +73,7 @@ static PARAMS: &[ParamSpec] = &[
     FMAP,
     SHARPNESS,
     FEATURES,
+    PROJECTION,
     SEED,
     ParamSpec {
         name: "score",
