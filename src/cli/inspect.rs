@@ -104,8 +104,10 @@ fn layer_row(l: &LayerSummary) -> Vec<String> {
 fn session_json(out: &mut dyn Write, session: &Session, plan: Option<&Plan>) -> Result<(), CliError> {
     let lane = |lane: &PlanLane, given: &Stream| {
         let cost = lane.kind.cost(&lane.setup);
+        // Not every layer has a logit scale.
+        let beta = lane.kind.params().iter().any(|p| p.name == "beta").then(|| lane.setup.beta());
         json!({
-            "name": lane.name, "layer": lane.kind.name(), "chunk": lane.setup.chunk, "beta": lane.setup.beta(), "notes": lane.notes,
+            "name": lane.name, "layer": lane.kind.name(), "chunk": lane.setup.chunk, "beta": beta, "notes": lane.notes,
             "state_numbers": cost.state_numbers, "write_madds": cost.write_madds, "read_madds": cost.read_madds,
             "states": lane.setup.stream.kv_heads(), "held_numbers": held(&cost, &lane.setup.stream),
             "memory_share": memory_share(&cost, &lane.setup.stream, given), "trace_bytes": lane.trace_bytes(),
@@ -239,6 +241,9 @@ mod tests {
         let text = printed(path.to_str().unwrap(), false);
         assert!(text.contains("T = 4096 writes, R = 8 reads") && text.contains("n_max = 256"), "{text}");
         let value: Value = serde_json::from_str(&printed(path.to_str().unwrap(), true)).unwrap();
-        assert_eq!(value["plan"]["lanes"][0]["layer"], json!("ovq"));
+        assert_eq!((&value["plan"]["lanes"][0]["layer"], &value["plan"]["lanes"][0]["beta"]), (&json!("ovq"), &json!(20.0)));
+        std::fs::write(&path, "(source: Task(name: \"needles\"), lanes: [(name: \"a\", layer: \"mamba2\")])").unwrap();
+        let value: Value = serde_json::from_str(&printed(path.to_str().unwrap(), true)).unwrap();
+        assert_eq!((&value["plan"]["lanes"][0]["layer"], &value["plan"]["lanes"][0]["beta"]), (&json!("mamba2"), &Value::Null));
     }
 }
