@@ -68,7 +68,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let count = held + counted.y;
     let rate = select(f32(counted.y) / f32(count), CONSTANT_RATE, CONSTANT && held > 0u);
     var square = 0.0;
-    for (var d = lane; d < DK + DV; d += THREADS) {
+    for (var d = select(0u, DK, FIXED) + lane; d < DK + DV; d += THREADS) {
         var sum = 0.0;
         for (var word = 0u; word < WORDS; word++) {
             var bits = atomicLoad(&members[word]);

@@ -42,7 +42,7 @@ fn left4(reads: bool, row: u32, count: u32, slice: u32, i: u32) -> vec4<f32> {
     return key4(row + r, column);
 }
 
-// Place `i` of a slice of right rows: of the stream's keys if `raw`, else of the dictionary.
+// Place `i` of a slice of right rows: of the keys of the chunk's own writes if `raw`, else of the dictionary.
 fn right4(raw: bool, row: u32, count: u32, slice: u32, i: u32) -> vec4<f32> {
     let r = i / W4;
     let column = slice * W4 + i % W4;
@@ -50,7 +50,7 @@ fn right4(raw: bool, row: u32, count: u32, slice: u32, i: u32) -> vec4<f32> {
         return vec4<f32>();
     }
     if raw {
-        return key4(row + r, column);
+        return own_key4(row + r, column);
     }
     return dict_k[(row + r) * DK4 + column];
 }

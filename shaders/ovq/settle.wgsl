@@ -1,5 +1,5 @@
 // Puts the splits of `look` together. One workgroup a head decides where the chunk's writes go (stage 2): to the nearest
-// centroid, or, for the `founders` least similar ones, to a row of their own. The other workgroups finish reads (stage 1).
+// centroid, or, for the `founders` least similar ones (or those of the lowest priority), to a row of their own. The other workgroups finish reads (stage 1).
 
 @group(0) @binding(0) var<storage, read> stats: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read> sums: array<vec4<f32>>;
@@ -48,6 +48,9 @@ fn place(head: u32, lane: u32) {
                 found = nearer(found, shared4[lane + p]);
             }
             scores[token] = found.x;
+            if RANDOM {
+                scores[token] = priority(head, step.start + token);
+            }
             rows[token] = u32(found.z);
             similarity[head * WRITES + step.start + token] = found.x;
             margin[head * WRITES + step.start + token] = found.x - found.y;
@@ -56,7 +59,8 @@ fn place(head: u32, lane: u32) {
     }
     // The very first write founds row 0 whatever its similarity, which is to itself.
     let given = select(0u, 1u, step.rows == 0u);
-    let cut = step.founders - given;
+    // Farthest-point founders are chosen by `farthest`.
+    let cut = select(step.founders - given, 0u, FARTHEST);
     for (var base = 0u; base < step.length; base += THREADS / EACH) {
         let token = base + lane / EACH;
         var before = 0u;

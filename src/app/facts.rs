@@ -64,7 +64,7 @@ impl Index {
             let step = write / lane.plan.setup.chunk;
             return Facts::at(format!("Not written yet: it comes with this lane's step {step}."));
         }
-        if lane.trace.channel("assignments").is_some() && lane.trace.channel("is_new").is_some() {
+        if lane.trace.channel("assignments").is_some() {
             dictionary(look, lane, write, seen)
         } else if let Some(index) = self.residency(look, number, lane) {
             memories(look, lane, index, write, done)
@@ -74,7 +74,7 @@ impl Index {
     }
 }
 
-/// A dictionary of centroids (OVQ).
+/// A dictionary of centroids (OVQ), or a codebook (VQ attention: no write founds anything).
 fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -> Facts {
     let wholes = |name: &str| lane.trace.channel(name).map_or(&[][..], |c| c.wholes(head_of(c, look)));
     let real = |name: &str| lane.trace.channel(name).and_then(|c| c.reals(head_of(c, look)).get(write).copied());
@@ -82,8 +82,13 @@ fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -
     let Some(&row) = assignments.get(write) else { return Facts::at("Not computed yet.") };
     let founded = is_new.get(write) == Some(&1);
     let members = assignments[..seen.min(assignments.len())].iter().filter(|&&a| a == row).count();
-    let mut facts = Facts::at(if founded { format!("In centroid {row}, which it founded.") } else { format!("In centroid {row}.") });
-    facts.row("centroid's count now", members.to_string());
+    let fixed = lane.trace.channel("is_new").is_none();
+    let mut facts = Facts::at(match (fixed, founded) {
+        (true, _) => format!("Replaced by code {row}."),
+        (false, true) => format!("In centroid {row}, which it founded."),
+        (false, false) => format!("In centroid {row}."),
+    });
+    facts.row(if fixed { "code's count now" } else { "centroid's count now" }, members.to_string());
     if let Some(v) = real("similarity") {
         facts.row(if founded { "similarity before" } else { "similarity" }, number(v));
     }

@@ -41,6 +41,7 @@ pub static KINDS: &[&dyn LayerKind] = &[
     &recurrent::GATED_DELTANET,
     &recurrent::MAMBA2,
     &ovq::OvqKind,
+    &vq::VqKind,
     &lola::LolaKind,
 ];
 

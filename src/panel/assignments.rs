@@ -24,7 +24,7 @@ its members, at a constant rate it goes that part of the way to the mean of the 
 new row is the next one; a horizontal row of dots is a centroid that gathers the same sort of token again and again.\n\n\
 The formula: founders are the m tokens of a chunk with the smallest max_j k.D_j over the centroids from before the \
 chunk (or those that random or farthest-point founding picks); every other token goes to argmax_j k.D_j over the same centroids. In the very first \
-chunk there are none: its first token founds row 0, similarity is to that token's key, and every token that founds no row goes to row 0.\n\nWith more tokens than pixels dots become density, founders and marked tokens are still all drawn. Hover for a token's similarity \
+chunk there are none: its first token founds row 0, similarity is to that token's key, and every token that founds no row goes to row 0.\n\nVQ attention: the row is the code of its fixed codebook that stands for the token, and nothing is ever founded.\n\nWith more tokens than pixels dots become density, founders and marked tokens are still all drawn. Hover for a token's similarity \
 and margin; click to select it: its row and everything in it are shown.";
 
 /// See [`HELP`].
@@ -75,7 +75,7 @@ impl Rows<'_> {
 impl Panel for Assignments {
     fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let lanes = lanes_with(look, &["assignments"]);
-        let none = "No lane here writes assignments; add an OVQ lane.";
+        let none = "No lane here writes assignments; add an OVQ or a VQ lane.";
         let Some(lane) = self.lane.row(ui, look, &lanes, none, |ui, lane| drop(ui.label(sentence(look, lane)))) else { return };
         let trace = look.lanes[lane].trace;
         let Some(channel) = trace.channel("assignments") else { return };
@@ -117,7 +117,9 @@ impl Panel for Assignments {
 
 /// Rows for the axis: as many as the run has reached anywhere, so that the axis stands still while the playhead moves.
 fn rows_held(trace: &LaneTrace, head: usize, assignments: &[i32]) -> usize {
-    let sizes = trace.channel("sizes").and_then(|c| c.wholes(head).last().copied());
+    // Where nothing founds a row (VQ attention), those in use are not the first ones.
+    let founding = trace.channel("is_new").is_some();
+    let sizes = trace.channel("sizes").filter(|_| founding).and_then(|c| c.wholes(head).last().copied());
     sizes.unwrap_or_else(|| assignments.iter().copied().max().map_or(1, |r| r + 1)).max(1) as usize
 }
 

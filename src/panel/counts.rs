@@ -14,7 +14,7 @@ use crate::widget::ticks::{Scale, number};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How many writes each centroid holds at the playhead: c, the counts of the dictionary.\n\n\
-By row: rows in the order in which they were founded. Sorted: the fullest first. The axis of counts is logarithmic (they span 1 to \
+By row: rows in the order in which they were founded (VQ attention: codes by their number in the codebook, those without a write too). Sorted: the fullest first. The axis of counts is logarithmic (they span 1 to \
 thousands) and begins at 0.5, so that a row of one write still has a bar; on the linear axis it begins at 0.\n\n\
 The formula: c_j = writes assigned to row j so far, counted from the assignments, the founder included; the counts sum to the writes of \
 the chunks that are over. Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
@@ -88,7 +88,7 @@ impl Panel for Counts {
     fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let lanes = lanes_with(look, &["assignments", "sizes"]);
         let Self { lane, sorted, linear, .. } = self;
-        let lane = lane.row(ui, look, &lanes, "No lane here writes assignments; add an OVQ lane.", |ui, _| {
+        let lane = lane.row(ui, look, &lanes, "No lane here writes assignments; add an OVQ or a VQ lane.", |ui, _| {
             ui.add_space(4.0);
             ui.selectable_value(sorted, false, "by row");
             ui.selectable_value(sorted, true, "sorted");

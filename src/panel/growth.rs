@@ -17,7 +17,7 @@ pub const HELP: &str = "How many centroids each dictionary holds, against the wr
 Solid steps: n, rows in use after each chunk, up to the playhead. Dashed: the plateau curve N(t) = t N / (t + N). Dotted: N, the \
 most that the dictionary may hold; half of it is reached after N writes.\n\n\
 The formula: a chunk that ends at write t founds m = floor(t N / (t + N)) - n rows (the first chunk at least one, a chunk at most one a write). With another growth (saturating: min(t, N); linear: t N / T) the \
-steps leave the dashed curve: that is the ablation.\n\nHover for the exact numbers of a step.";
+steps leave the dashed curve: that is the ablation.\n\nVQ attention has no curve to follow: its n is the codes of the fixed codebook that stand for a token so far.\n\nHover for the exact numbers of a step.";
 
 /// See [`HELP`].
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! OVQ's buffers and kernels on the GPU, made for the sizes of one run.
 
-use super::Config;
 use super::share::{BLOCK, Share, THREADS};
 use super::state::log_count;
+use super::{Config, Founding};
 use crate::gpu::{Bound, Constant, Gpu, GpuError, GpuStream, INDEX, Kernel, KernelSpec, NUMBERS};
 use crate::stream::Stream;
 
@@ -14,15 +14,15 @@ const NEARER: &str = include_str!("../../../shaders/ovq/nearer.wgsl");
 
 /// The state and what a run writes.
 #[derive(Debug)]
-pub(super) struct Buffers {
+pub(in crate::layer) struct Buffers {
     /// f32 [heads, capacity, 4 dk4].
-    pub(super) dict_k: wgpu::Buffer,
+    pub(in crate::layer) dict_k: wgpu::Buffer,
     /// f32 [heads, capacity, 4 dv4].
-    pub(super) dict_v: wgpu::Buffer,
+    pub(in crate::layer) dict_v: wgpu::Buffer,
     /// u32 [heads, capacity].
-    pub(super) counts: wgpu::Buffer,
+    pub(in crate::layer) counts: wgpu::Buffer,
     /// f32 [heads, capacity].
-    pub(super) log_counts: wgpu::Buffer,
+    pub(in crate::layer) log_counts: wgpu::Buffer,
     /// f32 [T + 1]: the logarithm of every count there can be, so that it has the same bits everywhere.
     pub(super) logs: wgpu::Buffer,
     /// f32 [query heads, window, dv].
@@ -46,7 +46,8 @@ impl Buffers {
             dict_k: gpu.zeroed("OVQ's key dictionary", rows * share.dk4 * 4)?,
             dict_v: gpu.zeroed("OVQ's value dictionary", rows * share.dv4 * 4)?,
             counts: gpu.zeroed("OVQ's counts", rows)?,
-            log_counts: gpu.zeroed("OVQ's log counts", rows)?,
+            // Of a row that holds nothing: so small that it has no weight. OVQ looks at rows in use alone.
+            log_counts: gpu.filled("OVQ's log counts", rows, f32::MIN)?,
             logs: gpu.upload("OVQ's table of logarithms", &logs)?,
             outputs: gpu.zeroed("OVQ's outputs", share.query_heads * share.window * s.value_dim())?,
             assignments: gpu.zeroed("OVQ's assignments", share.heads * t)?,
@@ -57,11 +58,13 @@ impl Buffers {
     }
 }
 
-/// The three kernels, compiled for the run's sizes and bound.
+/// The kernels, compiled for the run's sizes and bound.
 #[derive(Debug)]
 pub(super) struct Kernels {
     pub(super) look: Bound,
     pub(super) settle: Bound,
+    /// For farthest-point founding alone.
+    pub(super) farthest: Option<Bound>,
     pub(super) learn: Bound,
 }
 
@@ -78,11 +81,24 @@ impl Kernels {
         let aligned = stream.stream.key_dim().is_multiple_of(4) && stream.stream.value_dim().is_multiple_of(4);
         let sizes = sizes(&stream.stream, config, share, token_stats);
         let look = look(gpu, config, share, &sizes, aligned)?;
-        let settle = settle(gpu, share, &sizes)?;
+        let settle = settle(gpu, config, share, &sizes)?;
         let learn = learn(gpu, config, &sizes)?;
         let s = stream;
+        let mut seen = vec![&s.keys, &s.values, &s.queries, &s.after, &b.dict_k, &b.dict_v, &b.log_counts, &stats, &sums];
+        if config.fixed {
+            seen.push(&b.assignments);
+        }
+        let farthest = match config.founding {
+            Founding::FarthestPoint => {
+                let best = gpu.zeroed("OVQ's similarities to founders", share.heads * config.chunk)?;
+                let bound = [&s.keys, &b.similarity, &best, &b.assignments, &b.select_margin];
+                Some(farthest(gpu, &sizes)?.bind(gpu, &bound)?)
+            }
+            _ => None,
+        };
         Ok(Self {
-            look: look.bind(gpu, &[&s.keys, &s.values, &s.queries, &s.after, &b.dict_k, &b.dict_v, &b.log_counts, &stats, &sums])?,
+            look: look.bind(gpu, &seen)?,
+            farthest,
             settle: settle.bind(gpu, &[&stats, &sums, &b.outputs, &b.assignments, &b.similarity, &b.margin, &b.select_margin])?,
             learn: learn.bind(gpu, &[&s.keys, &s.values, &b.assignments, &b.logs, &b.dict_k, &b.dict_v, &b.counts, &b.log_counts])?,
         })
@@ -115,7 +131,8 @@ fn kernel(gpu: &Gpu, name: &str, source: &[&str], sizes: &Constants, more: &[(&'
 
 fn look(gpu: &Gpu, config: &Config, share: &Share, sizes: &Constants, aligned: bool) -> Result<Kernel, GpuError> {
     let rows = if aligned { include_str!("../../../shaders/ovq/stream4.wgsl") } else { include_str!("../../../shaders/ovq/stream1.wgsl") };
-    let source = [INDEX, NUMBERS, STEP, NEARER, rows, include_str!("../../../shaders/ovq/look.wgsl")];
+    let own = if config.fixed { include_str!("../../../shaders/vq/coded.wgsl") } else { include_str!("../../../shaders/ovq/raw.wgsl") };
+    let source = [INDEX, NUMBERS, STEP, NEARER, rows, own, include_str!("../../../shaders/ovq/look.wgsl")];
     let more = [
         ("BLOCK", BLOCK.into()),
         ("THREADS", THREADS.into()),
@@ -128,9 +145,24 @@ fn look(gpu: &Gpu, config: &Config, share: &Share, sizes: &Constants, aligned: b
     kernel(gpu, "ovq/look", &source, sizes, &more)
 }
 
-fn settle(gpu: &Gpu, share: &Share, sizes: &Constants) -> Result<Kernel, GpuError> {
-    let source = [INDEX, NUMBERS, STEP, NEARER, include_str!("../../../shaders/ovq/settle.wgsl")];
-    kernel(gpu, "ovq/settle", &source, sizes, &[("THREADS", share.settle.into()), ("SHARE", share.settle_parts.into())])
+fn settle(gpu: &Gpu, config: &Config, share: &Share, sizes: &Constants) -> Result<Kernel, GpuError> {
+    let priority = include_str!("../../../shaders/ovq/priority.wgsl");
+    let source = [INDEX, NUMBERS, STEP, NEARER, priority, include_str!("../../../shaders/ovq/settle.wgsl")];
+    let seed = if let Founding::Random(seed) = config.founding { seed } else { 0 };
+    let more = [
+        ("THREADS", share.settle.into()),
+        ("SHARE", share.settle_parts.into()),
+        ("RANDOM", Constant::Bool(matches!(config.founding, Founding::Random(_)))),
+        ("FARTHEST", Constant::Bool(config.founding == Founding::FarthestPoint)),
+        ("SEED_LOW", Constant::U32(seed as u32)),
+        ("SEED_HIGH", Constant::U32((seed >> 32) as u32)),
+    ];
+    kernel(gpu, "ovq/settle", &source, sizes, &more)
+}
+
+fn farthest(gpu: &Gpu, sizes: &Constants) -> Result<Kernel, GpuError> {
+    let source = [INDEX, NUMBERS, include_str!("../../../shaders/ovq/farthest.wgsl")];
+    kernel(gpu, "ovq/farthest", &source, sizes, &[("THREADS", super::founding::THREADS.into())])
 }
 
 fn learn(gpu: &Gpu, config: &Config, sizes: &Constants) -> Result<Kernel, GpuError> {
@@ -140,6 +172,7 @@ fn learn(gpu: &Gpu, config: &Config, sizes: &Constants) -> Result<Kernel, GpuErr
         ("CONSTANT", Constant::Bool(config.constant_rate.is_some())),
         ("CONSTANT_RATE", Constant::F32(config.constant_rate.unwrap_or(0.0) as f32)),
         ("NORMALISE", Constant::Bool(config.normalise_centroids)),
+        ("FIXED", Constant::Bool(config.fixed)),
     ];
     kernel(gpu, "ovq/learn", &source, sizes, &more)
 }

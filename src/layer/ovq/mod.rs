@@ -13,14 +13,17 @@
 //! 3. **Update.** Every other token goes to its nearest centroid *of stage 1*: `c_j += members`,
 //!    `Dk_j += (members / c_j) (mean of the members' keys - Dk_j)`, the same for Dv. That is the running mean.
 //!
-//! Equal scores: the lower index wins. The rate of a constant-rate run replaces `members / c_j`, but for rows just founded.
+//! The ablations of the founding are in `founding.rs`. Equal scores: the lower index wins. The rate of a constant-rate run replaces `members / c_j`, but for rows just founded.
 
 pub(super) mod attend;
 mod cpu;
+pub(super) mod effective;
+mod founding;
 mod gpu;
 mod growth;
 mod kernels;
 pub(super) mod rows;
+pub(super) mod runner;
 mod share;
 pub(super) mod state;
 mod trace;
@@ -28,10 +31,12 @@ mod trace;
 use std::sync::Arc;
 
 use crate::gpu::GpuStream;
+use crate::layer::effective::{Effective, ReadOf};
 use crate::layer::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
 use crate::trace::{ChannelSpec, LaneTrace};
 
+use founding::Founding;
 pub use growth::Growth;
 
 /// The kind `ovq`.
@@ -78,7 +83,19 @@ static PARAMS: &[ParamSpec] = &[
         name: "founding",
         title: "founding",
         doc: "Which tokens of a chunk found the new rows.",
-        kind: ParamKind::Choice { options: &[("spread", "those least similar to every centroid (the paper's spread-maximising choice)")] },
+        kind: ParamKind::Choice {
+            options: &[
+                ("spread", "those least similar to every centroid (the paper's spread-maximising choice)"),
+                ("random", "seeded, whatever their similarity"),
+                ("farthest-point", "one after the other, each the least similar to every centroid and to the founders before it"),
+            ],
+        },
+    },
+    ParamSpec {
+        name: "seed",
+        title: "seed",
+        doc: "Draws the founders where founding is random. Left alone: the session's.",
+        kind: ParamKind::Int { min: 0, max: i64::MAX, default: 0, log: false },
     },
     ParamSpec {
         name: "rate",
@@ -111,25 +128,20 @@ static PARAMS: &[ParamSpec] = &[
     },
 ];
 
-/// Which tokens of a chunk found its new rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Founding {
-    /// The least similar to every centroid of stage 1.
-    Spread,
-}
-
 /// The parameters, and what follows from them and the stream's length alone.
 #[derive(Debug, Clone)]
-struct Config {
-    chunk: usize,
+pub(super) struct Config {
+    pub(super) chunk: usize,
     beta: f64,
     founding: Founding,
+    /// The rows' keys are given and never move, and a chunk's own writes are attended to under them (VQ attention).
+    fixed: bool,
     /// `None` is the adaptive rate.
     constant_rate: Option<f64>,
     normalise_centroids: bool,
     count_bias: bool,
     /// Rows in use after each chunk, [chunks + 1], see [`Growth::sizes`].
-    sizes: Vec<usize>,
+    pub(super) sizes: Vec<usize>,
 }
 
 impl Config {
@@ -138,11 +150,28 @@ impl Config {
         Self {
             chunk: setup.chunk,
             beta: setup.beta(),
-            founding: Founding::Spread,
+            founding: Founding::of(p),
+            fixed: false,
             constant_rate: (p.choice("rate") == "constant").then(|| p.float("constant_rate")),
             normalise_centroids: p.flag("normalise_centroids"),
             count_bias: p.flag("count_bias"),
             sizes: sizes(setup),
+        }
+    }
+}
+
+impl Config {
+    /// For VQ attention with `codes` codes.
+    pub(super) fn fixed(setup: &Setup, codes: usize) -> Self {
+        Self {
+            chunk: setup.chunk,
+            beta: setup.beta(),
+            founding: Founding::Spread,
+            fixed: true,
+            constant_rate: None,
+            normalise_centroids: false,
+            count_bias: true,
+            sizes: vec![codes; setup.stream.chunks(setup.chunk) + 1],
         }
     }
 }
@@ -181,7 +210,11 @@ impl LayerKind for OvqKind {
     }
 
     fn applies(&self, name: &str, params: &Resolved) -> bool {
-        name != "constant_rate" || params.choice("rate") == "constant"
+        match name {
+            "constant_rate" => params.choice("rate") == "constant",
+            "seed" => params.choice("founding") == "random",
+            _ => true,
+        }
     }
 
     fn wants_unit_vectors(&self) -> bool {
@@ -230,6 +263,10 @@ impl LayerKind for OvqKind {
 
     fn derived(&self, setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<Derived> {
         trace::derived(setup, trace, kv_head)
+    }
+
+    fn effective(&self, setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
+        effective::effective(setup, &Config::new(setup), trace, read)
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {

@@ -34,7 +34,7 @@ const WORK: usize = 1 << 37;
 /// What `look` and `settle` are told of a chunk; the WGSL twin is `shaders/ovq/step.wgsl`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
-pub(super) struct Step {
+pub(in crate::layer) struct Step {
     pub(super) start: u32,
     pub(super) length: u32,
     pub(super) rows: u32,
@@ -54,12 +54,12 @@ pub(super) struct Step {
 
 /// Sizes that hold for a whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Share {
-    pub(super) heads: usize,
-    pub(super) query_heads: usize,
+pub(in crate::layer) struct Share {
+    pub(in crate::layer) heads: usize,
+    pub(in crate::layer) query_heads: usize,
     /// Vectors of four numbers in a key and in a value.
-    pub(super) dk4: usize,
-    pub(super) dv4: usize,
+    pub(in crate::layer) dk4: usize,
+    pub(in crate::layer) dv4: usize,
     /// Columns, in fours, that pass through workgroup memory at a time.
     pub(super) slice: usize,
     /// Threads of a workgroup of `settle`.
@@ -67,7 +67,7 @@ pub(super) struct Share {
     /// Of those, the threads that work on four numbers of one read.
     pub(super) settle_parts: usize,
     /// Rows of each head's dictionary.
-    pub(super) capacity: usize,
+    pub(in crate::layer) capacity: usize,
     /// The most splits of a block of writes, and of a block of reads.
     pub(super) token_splits: usize,
     pub(super) read_splits: usize,

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use ndarray::Array3;
 
+use super::Config;
 use super::attend::Dictionary;
+use super::founding::{self, Founding, Keys};
 use super::rows::Row;
-use super::{Config, Founding};
 use crate::layer::real::Real;
 use crate::layer::{LayerError, Snapshot, StateArray};
 use crate::stream::Stream;
@@ -101,24 +102,22 @@ impl<R: Row> HeadState<R> {
     ) -> R {
         let new = config.sizes[step + 1] - config.sizes[step];
         let assignments = &mut placed.assignments[local.clone()];
-        let margin = match config.founding {
-            Founding::Spread => self.found(new, assignments, &placed.similarity[local.clone()], &mut placed.is_new[local]),
-        };
-        self.update(stream, config, head, stream.chunk_range(config.chunk, step).start, assignments);
+        let start = stream.chunk_range(config.chunk, step).start;
+        let rows = rows_of(stream.keys(), head, start..start + assignments.len());
+        let keys = Keys { rows, dk: self.dk, head, start };
+        let margin = self.found(config.founding, new, assignments, &placed.similarity[local.clone()], keys, &mut placed.is_new[local]);
+        self.update(stream, config, head, start, assignments);
         margin
     }
 
-    /// Stage 2: gives the `new` tokens that are least similar to every centroid rows of their own (to be filled by the
-    /// update), and returns the gap in similarity between the last of them and the next token.
-    fn found(&mut self, new: usize, assignments: &mut [i32], similarity: &[R], is_new: &mut [i32]) -> R {
+    /// Stage 2: gives the `new` tokens that `rule` chooses rows of their own (to be filled by the update), and returns the
+    /// margin of that choice.
+    fn found(&mut self, rule: Founding, new: usize, assignments: &mut [i32], similarity: &[R], keys: Keys<'_>, is_new: &mut [i32]) -> R {
         let n = self.rows();
         // The very first token founds row 0 whatever its similarity, which is to itself.
         let given = usize::from(n == 0);
-        self.order.clear();
-        self.order.extend(given as u32..similarity.len() as u32);
-        let key = |i: &u32| similarity[*i as usize];
-        self.order.sort_unstable_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b)));
         let cut = new - given;
+        let margin = founding::choose(rule, given, cut, similarity, keys, &mut self.order);
         if given == 1 {
             is_new[0] = 1;
         }
@@ -131,7 +130,7 @@ impl<R: Row> HeadState<R> {
         self.dict_v.resize(rows * self.dv, R::zero());
         self.counts.resize(rows, 0);
         self.log_counts.resize(rows, R::zero());
-        if 0 < cut && cut < self.order.len() { key(&self.order[cut]) - key(&self.order[cut - 1]) } else { R::infinity() }
+        margin
     }
 
     /// Stage 3: every row moves towards the mean of the tokens assigned to it, summed in the tokens' order.

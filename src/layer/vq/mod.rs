@@ -10,7 +10,9 @@
 //! (`fit.rs`): that it cannot follow this stream is the point of the comparison. The state is N (dk + dv + 1) numbers.
 
 mod cpu;
+mod effective;
 mod fit;
+mod gpu;
 mod kmeans;
 mod state;
 mod trace;
@@ -20,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 
 use ndarray::Array3;
 
+use super::effective::{Effective, ReadOf};
 use super::fit::{FitError, Fitted, Samples};
 use super::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup, check_sizes, named_array};
 use crate::gpu::GpuStream;
@@ -160,6 +163,10 @@ impl LayerKind for VqKind {
         trace::derived(setup, trace, kv_head)
     }
 
+    fn effective(&self, setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
+        effective::effective(setup, trace, read)
+    }
+
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {
         let book = codebook(setup)?;
         Ok(match precision {
@@ -169,7 +176,6 @@ impl LayerKind for VqKind {
     }
 
     fn gpu(&self, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
-        let _ = (setup, stream);
-        Err(crate::gpu::GpuError::NoAdapter("VQ attention has no kernels yet".to_owned()).into())
+        Ok(Box::new(gpu::VqGpu::new(setup, &codebook(setup)?, stream)?))
     }
 }
