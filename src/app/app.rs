@@ -339,6 +339,7 @@ impl App {
             let status = Status { run: self.runs.current(), computing, exporting, notice: self.notice.as_deref(), frame_seconds };
             status_bar::ui(ui, status, asked);
         });
+        let without_times = self.options.without_times;
         let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, removed, .. } = self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
         Panel::bottom("timeline").frame(side).exact_size(88.0).show(ui, |ui| {
@@ -369,7 +370,12 @@ impl App {
             .lanes
             .iter()
             .zip(run.traces.iter().zip(&run.spent))
-            .map(|(plan, (trace, &spent))| LaneLook { plan, trace, spent, colour: theme::lane_colour(place(plan), dark) })
+            .map(|(plan, (trace, &spent))| LaneLook {
+                plan,
+                trace,
+                spent: if without_times { (0.0, 0) } else { spent },
+                colour: theme::lane_colour(place(plan), dark),
+            })
             .collect();
         let (kv, group) = (run.plan.stream.kv_heads(), run.plan.stream.query_heads() / run.plan.stream.kv_heads());
         let kv_head = session.view.kv_head.min(kv - 1);
@@ -383,11 +389,12 @@ impl App {
             selection: *selection,
             studies,
         };
+        let shown_large = layout.maximised() == Some(layout::RECALL);
         Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
-            if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL) {
+            if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL && !shown_large) {
                 Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(300.0).size_range(80.0..=600.0).show(ui, |ui| {
                     ui.add_space(4.0);
-                    ui.label(RichText::new(recall.title.to_uppercase()).small().strong());
+                    layout.heading(ui, recall);
                     layout.panel(ui, layout::RECALL, &look, asked);
                 });
             }

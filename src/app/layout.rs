@@ -17,7 +17,8 @@ pub const RECALL: &str = "recall";
 
 /// The arrangement as designed: rows of cells, each cell one or more panels in tabs. Panels that are not named here are
 /// added as tabs of the last cell.
-const DESIGN: &[&[&[&str]]] = &[&[&["growth"], &["assignments"]], &[&["counts"], &["sre"]], &[&["residency"], &["shares"]]];
+const DESIGN: &[&[&[&str]]] =
+    &[&[&["growth"], &["assignments"]], &[&["counts"], &["sre"]], &[&["residency"], &["shares", "reads", "retention", "sweep"]]];
 
 /// A panel in the tree, by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +112,25 @@ impl PanelLayout {
         } else {
             tree.ui(&mut behavior, ui);
         }
+    }
+
+    /// The panel that fills the centre, if one does.
+    #[must_use]
+    pub fn maximised(&self) -> Option<&'static str> {
+        self.maximised
+    }
+
+    /// The heading of a panel outside the tree: its name, its help, and the button that makes it fill the centre.
+    pub fn heading(&mut self, ui: &mut Ui, entry: &'static PanelEntry) {
+        ui.horizontal(|ui| {
+            ui.label(egui::RichText::new(entry.title.to_uppercase()).small().strong());
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                if small(ui, Icon::Maximise, &format!("Maximise {}", entry.title)).on_hover_text("Fill the centre").clicked() {
+                    self.maximised = Some(entry.name);
+                }
+                help(ui, entry);
+            });
+        });
     }
 
     /// Draws one panel outside the tree.

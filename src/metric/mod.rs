@@ -9,6 +9,7 @@
 //! - a capture, whose targets are what full attention returns: the same channels, and the relative error is the *root* of that
 //!   ratio, |o - y| / |y| over all reads at once (with it the figures of TASKS.md come out).
 
+pub mod breakdown;
 mod cost;
 pub mod retention;
 mod running;

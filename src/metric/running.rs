@@ -50,12 +50,42 @@ fn wilson(correct: u64, reads: u64) -> (f64, f64) {
     (low, high)
 }
 
+/// What is summed up on a stream, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Measure {
+    /// The channels whose sums are needed.
+    pub channels: &'static [&'static str],
+    /// True where the relative error is a root.
+    root: bool,
+}
+
+impl Measure {
+    /// What is measured on streams with these targets; `None` where nothing is.
+    pub fn of(targets: &Targets) -> Option<Self> {
+        let channels: &'static [&'static str] = match targets {
+            Targets::None => return None,
+            Targets::Codes { .. } => &[CORRECT],
+            Targets::Values(_) | Targets::FullAttention => &[ERROR_SQ, TARGET_SQ, COSINE],
+        };
+        Some(Self { channels, root: matches!(targets, Targets::FullAttention) })
+    }
+
+    /// The summary of `reads` reads whose channels add up to `sums`.
+    pub fn summary(self, sums: &[f64], reads: u64) -> Summary {
+        match *sums {
+            [error, target, cosine] => {
+                let ratio = error / target;
+                Summary::Error { relative: if self.root { ratio.sqrt() } else { ratio }, cosine: cosine / reads as f64, reads }
+            }
+            _ => Summary::Recall { correct: sums.first().map_or(0, |s| s.round() as u64), reads },
+        }
+    }
+}
+
 /// Prefix sums of the metric channels of one lane. Belongs to one run of one lane: make a new one when the run starts again.
 #[derive(Debug, Clone)]
 pub struct Running {
-    channels: &'static [&'static str],
-    /// True where the relative error is a root.
-    root: bool,
+    measure: Measure,
     /// By channel and head: the sums of the first i reads, i from 0.
     sums: Vec<Vec<Vec<f64>>>,
 }
@@ -64,17 +94,13 @@ impl Running {
     /// Empty sums for a stream's targets; `None` where nothing is measured.
     #[must_use]
     pub fn new(targets: &Targets) -> Option<Self> {
-        let channels: &'static [&'static str] = match targets {
-            Targets::None => return None,
-            Targets::Codes { .. } => &[CORRECT],
-            Targets::Values(_) | Targets::FullAttention => &[ERROR_SQ, TARGET_SQ, COSINE],
-        };
-        Some(Self { channels, root: matches!(targets, Targets::FullAttention), sums: vec![Vec::new(); channels.len()] })
+        let measure = Measure::of(targets)?;
+        Some(Self { measure, sums: vec![Vec::new(); measure.channels.len()] })
     }
 
     /// Adds the reads that the trace has and the sums do not.
     pub fn update(&mut self, trace: &LaneTrace) {
-        for (name, sums) in self.channels.iter().zip(&mut self.sums) {
+        for (name, sums) in self.measure.channels.iter().zip(&mut self.sums) {
             let Some(channel) = trace.channel(name) else { continue };
             sums.resize_with(channel.heads(), || vec![0.0]);
             for (head, column) in sums.iter_mut().enumerate() {
@@ -97,12 +123,8 @@ impl Running {
         let start = reads.start.min(end);
         let heads = heads.start..heads.end.min(self.sums.first().map_or(0, Vec::len));
         let total = |at: usize| heads.clone().map(|h| self.sums[at][h][end] - self.sums[at][h][start]).sum::<f64>();
-        let count = (heads.len() * (end - start)) as u64;
-        if self.channels.len() == 1 {
-            return Summary::Recall { correct: total(0).round() as u64, reads: count };
-        }
-        let ratio = total(0) / total(1);
-        Summary::Error { relative: if self.root { ratio.sqrt() } else { ratio }, cosine: total(2) / count as f64, reads: count }
+        let totals: Vec<f64> = (0..self.sums.len()).map(total).collect();
+        self.measure.summary(&totals, (heads.len() * (end - start)) as u64)
     }
 }
 

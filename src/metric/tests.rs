@@ -141,3 +141,103 @@ proptest! {
         prop_assert_eq!(running.over(0..1, from.min(to)..to), expected);
     }
 }
+
+/// Eight writes; six reads with roles 0 or 1, of which reads 1, 3 and 4 are right.
+fn binned() -> (Stream, LaneTrace) {
+    let labels = Labels {
+        roles: crate::stream::Roles {
+            names: vec!["early".to_owned(), "late".to_owned()],
+            of_write: vec![0; 32],
+            of_read: vec![0, 1, 0, 1, 1, 0],
+            marked: None,
+        },
+        answer_at: Some(vec![0, 3, 4, 0, 31, 15]),
+        ..Labels::default()
+    };
+    let stream = Stream::new(StreamParts {
+        keys: Array3::ones((1, 32, 2)),
+        values: Array3::ones((1, 32, 2)),
+        queries: Array3::ones((1, 6, 2)),
+        after: vec![1, 5, 8, 9, 32, 32],
+        beta: 1.0,
+        targets: Targets::Codes { codebook: array![[1.0, 0.0], [0.0, 1.0]], target: vec![0; 6] },
+        labels,
+    })
+    .unwrap();
+    let mut trace = LaneTrace::new(&channels(&stream), 1, 1);
+    let mut block = TraceBlock::default();
+    block.push(1, 0..6, Values::I32(vec![0, 1, 0, 1, 1, 0]));
+    trace.append(&block).unwrap();
+    (stream, trace)
+}
+
+#[test]
+fn reads_fall_into_bins_by_age_position_and_role() {
+    use breakdown::{Bins, Breakdown, By};
+    let (stream, trace) = binned();
+    let scores = |by: By, reads: usize| {
+        let bins = Bins::new(&stream, by).unwrap();
+        let mut sums = Breakdown::new(&stream, &bins, 0).unwrap();
+        sums.update(&bins, &trace, 6);
+        // Backwards too, as the playhead goes.
+        sums.update(&bins, &trace, reads);
+        let each = bins.bins.iter().enumerate().map(|(i, bin)| match sums.summary(i) {
+            Summary::Recall { correct, reads } => (bin.name.clone(), correct, reads),
+            Summary::Error { .. } => panic!("codes"),
+        });
+        each.collect::<Vec<_>>()
+    };
+    let named = |list: &[(&str, u64, u64)]| list.iter().map(|(n, c, r)| ((*n).to_owned(), *c, *r)).collect::<Vec<_>>();
+    // Ages 1, 2, 4, 9, 1, 17.
+    assert_eq!(scores(By::Age, 6), named(&[("1", 1, 2), ("2 to 3", 1, 1), ("4 to 7", 0, 1), ("8 to 15", 1, 1), ("16 to 31", 0, 1)]));
+    // Bins of two writes: the newest write that each sees is 0, 4, 7, 8, 31, 31.
+    assert_eq!(scores(By::Read, 6), named(&[("0 to 1", 0, 1), ("4 to 5", 1, 1), ("6 to 7", 0, 1), ("8 to 9", 1, 1), ("30 to 31", 1, 2)]));
+    assert_eq!(
+        scores(By::Answer, 4),
+        named(&[("0 to 1", 1, 2), ("2 to 3", 1, 1), ("4 to 5", 0, 1), ("14 to 15", 0, 0), ("30 to 31", 0, 0)])
+    );
+    assert_eq!(scores(By::Role, 6), named(&[("early", 0, 3), ("late", 3, 3)]));
+    assert_eq!(scores(By::Role, 2), named(&[("early", 0, 1), ("late", 1, 1)]));
+}
+
+#[test]
+fn errors_by_bin_are_those_of_all_the_bins_reads() {
+    use breakdown::{Bins, Breakdown, By};
+    let s = stream(1, &[1, 4, 4], Targets::Values(array![[3.0, 4.0], [0.0, 2.0], [0.0, 1.0]]));
+    let mut trace = LaneTrace::new(&channels(&s), 1, 1);
+    let mut block = TraceBlock::default();
+    for (place, values) in [[9.0, 4.0, 1.0], [25.0, 4.0, 1.0], [0.5, 0.25, 0.75]].into_iter().enumerate() {
+        block.push(place, 0..3, Values::F32(values.to_vec()));
+    }
+    trace.append(&block).unwrap();
+    let bins = Bins::new(&s, By::Read).unwrap();
+    let mut sums = Breakdown::new(&s, &bins, 0).unwrap();
+    sums.update(&bins, &trace, 3);
+    assert_eq!(sums.summary(0), Summary::Error { relative: 9.0 / 25.0, cosine: 0.5, reads: 1 });
+    assert_eq!(sums.summary(1), Summary::Error { relative: 5.0 / 5.0, cosine: 0.5, reads: 2 });
+    assert!(Bins::new(&s, By::Age).is_none() && Bins::new(&s, By::Answer).is_none(), "nobody knows which write holds the answer");
+}
+
+#[test]
+fn a_lane_with_more_heads_holds_more_in_all() {
+    let (own, plain) = (stream(4, &[1], Targets::None), stream(2, &[1], Targets::None));
+    let own = own_heads(&own);
+    let cost = Cost { state_numbers: 10, ..Cost::default() };
+    // Four heads of 10 numbers beside one head of 4 writes of 2 + 2 numbers.
+    assert_eq!(state_in_all(&cost, &own, &plain), (40, 2.5));
+}
+
+/// The same with a key/value head for every query head.
+fn own_heads(s: &Stream) -> Stream {
+    let heads = s.query_heads();
+    Stream::new(StreamParts {
+        keys: Array3::ones((heads, 4, 2)),
+        values: Array3::ones((heads, 4, 2)),
+        queries: s.queries().clone(),
+        after: s.after().to_vec(),
+        beta: 1.0,
+        targets: Targets::None,
+        labels: Labels::default(),
+    })
+    .unwrap()
+}

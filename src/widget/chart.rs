@@ -27,19 +27,27 @@ pub struct Axis {
     pub scale: Scale,
     /// True if only whole numbers have a meaning.
     pub whole: bool,
+    /// The names of kinds, where the axis has these in place of numbers: kind `i` takes the place from i to i + 1.
+    pub names: Vec<String>,
 }
 
 impl Axis {
     /// A linear axis of whole numbers from 0.
     #[must_use]
     pub fn count(label: impl Into<String>, max: usize) -> Self {
-        Self { label: label.into(), min: 0.0, max: max.max(1) as f64, scale: Scale::Linear, whole: true }
+        Self { label: label.into(), min: 0.0, max: max.max(1) as f64, scale: Scale::Linear, whole: true, names: Vec::new() }
     }
 
     /// An axis of real numbers.
     #[must_use]
     pub fn real(label: impl Into<String>, min: f64, max: f64, scale: Scale) -> Self {
-        Self { label: label.into(), min, max, scale, whole: false }
+        Self { label: label.into(), min, max, scale, whole: false, names: Vec::new() }
+    }
+
+    /// An axis of kinds with these names.
+    #[must_use]
+    pub fn kinds(label: impl Into<String>, names: Vec<String>) -> Self {
+        Self { names: names.clone(), ..Self::count(label, names.len()) }
     }
 
     /// Where a value lies: 0 at the start, 1 at the end. On a logarithmic axis what is not above zero lies at minus infinity.
@@ -168,6 +176,10 @@ impl Chart {
     }
 
     fn draw_x(&self, ui: &Ui, painter: &Painter, ink: &Ink, font: &FontId, wanted: usize) {
+        if !self.x.names.is_empty() {
+            self.draw_kinds(ui, painter, ink);
+            return;
+        }
         let label = elided(painter, &self.x.label, self.rect.width(), ink.quiet);
         let top = self.rect.bottom() + TICK;
         let label_left = self.rect.right() - label.size().x;
@@ -184,6 +196,21 @@ impl Chart {
         let place = Rect::from_min_size(pos2(label_left, top), label.size());
         whole_on_hover(ui, place, &label, &self.x.label);
         painter.galley(place.min, label, ink.quiet);
+    }
+
+    /// The names of kinds, each in its own place, cut where it is too narrow.
+    fn draw_kinds(&self, ui: &Ui, painter: &Painter, ink: &Ink) {
+        let top = self.rect.bottom() + TICK;
+        for (i, name) in self.x.names.iter().enumerate() {
+            let (from, to) = (self.x_of(i as f64), self.x_of(i as f64 + 1.0));
+            if i > 0 {
+                painter.vline(from, self.rect.y_range(), Stroke::new(1.0, ink.grid));
+            }
+            let text = elided(painter, name, to - from - 4.0, ink.quiet);
+            let at = pos2((from + to - text.size().x) / 2.0, top);
+            whole_on_hover(ui, Rect::from_min_size(at, text.size()), &text, name);
+            painter.galley(at, text, ink.quiet);
+        }
     }
 
     /// Where a value lies along the screen's width.
