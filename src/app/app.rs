@@ -22,7 +22,7 @@ use crate::app::status_bar::{self, Status};
 use crate::app::study::Studies;
 use crate::app::theme;
 use crate::app::timeline::Timeline;
-use crate::app::timeline_bar::TimelineBar;
+use crate::app::timeline_bar::{self, TimelineBar};
 use crate::engine::Engine;
 use crate::panel::{LaneLook, Look, PANELS, Selection};
 use crate::session::plan::PlanLane;
@@ -342,7 +342,8 @@ impl App {
         let without_times = self.options.without_times;
         let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, removed, .. } = self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
-        Panel::bottom("timeline").frame(side).exact_size(88.0).show(ui, |ui| {
+        let high = plan.as_deref().map_or(88.0, timeline_bar::height);
+        Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
             if let Some(plan) = &plan {
                 bar.ui(ui, plan, timeline, *selection, asked);
             }

@@ -1,4 +1,4 @@
-//! The token ribbon's picture, without egui's painter: which role colours which stretch of it.
+//! The token ribbon's picture, without egui's painter: which role colours which stretch of it, and where reads are.
 //!
 //! Where several tokens fall on one pixel the rarest role of the stream wins, so that a needle of one token in a
 //! hundred thousand is still seen.
@@ -48,6 +48,39 @@ pub fn stretches(roles: &Roles, width: usize) -> Vec<Stretch> {
     out
 }
 
+/// The reads that fall on one pixel of the row of reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadTick {
+    /// The pixel, from the left edge.
+    pub x: usize,
+    /// The reads: neighbours, for reads are in the order of what they see.
+    pub reads: std::ops::Range<usize>,
+    /// Their roles, each once, ascending.
+    pub roles: Vec<u8>,
+}
+
+/// Where the reads of a stream of `writes` writes are, along a row `width` pixels wide: after the last write that each sees.
+#[must_use]
+pub fn read_ticks(roles: &Roles, after: &[u32], writes: usize, width: usize) -> Vec<ReadTick> {
+    let mut out: Vec<ReadTick> = Vec::new();
+    if width == 0 || writes == 0 {
+        return out;
+    }
+    for (read, (&after, &role)) in after.iter().zip(&roles.of_read).enumerate() {
+        let x = (after as usize * width / writes).min(width - 1);
+        match out.last_mut() {
+            Some(last) if last.x == x => {
+                last.reads.end = read + 1;
+                if let Err(at) = last.roles.binary_search(&role) {
+                    last.roles.insert(at, role);
+                }
+            }
+            _ => out.push(ReadTick { x, reads: read..read + 1, roles: vec![role] }),
+        }
+    }
+    out
+}
+
 /// The runs of neighbouring writes with role `role`: what is labelled above the ribbon.
 #[must_use]
 pub fn runs_of(roles: &Roles, role: u8) -> Vec<std::ops::Range<usize>> {
@@ -83,6 +116,15 @@ mod tests {
     fn few_tokens_are_wide() {
         let found = stretches(&roles(vec![0, 0, 1, 0]), 400);
         assert_eq!(found[1], Stretch { from: 200.0, to: 300.0, role: 1 });
+    }
+
+    #[test]
+    fn reads_at_one_pixel_are_together_and_none_of_their_roles_is_lost() {
+        let roles = Roles { of_read: vec![1, 0, 1, 2, 2], ..roles(vec![0; 1000]) };
+        let found = read_ticks(&roles, &[10, 11, 500, 1000, 1000], 1000, 100);
+        let plain: Vec<_> = found.iter().map(|t| (t.x, t.reads.clone(), t.roles.clone())).collect();
+        assert_eq!(plain, [(1, 0..2, vec![0, 1]), (50, 2..3, vec![1]), (99, 3..5, vec![2])]);
+        assert!(read_ticks(&roles, &[1], 1, 0).is_empty());
     }
 
     #[test]

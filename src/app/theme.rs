@@ -127,22 +127,30 @@ const LANES_LIGHT: [Color32; 8] = [
 ];
 
 /// Quiet colours for roles that are not marked.
-const ROLES_DARK: [Color32; 6] = [
+const ROLES_DARK: [Color32; 10] = [
     Color32::from_rgb(66, 76, 92),
     Color32::from_rgb(84, 122, 152),
     Color32::from_rgb(92, 138, 118),
     Color32::from_rgb(146, 126, 84),
     Color32::from_rgb(138, 108, 140),
     Color32::from_rgb(116, 124, 140),
+    Color32::from_rgb(146, 96, 84),
+    Color32::from_rgb(64, 140, 150),
+    Color32::from_rgb(108, 104, 168),
+    Color32::from_rgb(150, 152, 96),
 ];
 
-const ROLES_LIGHT: [Color32; 6] = [
+const ROLES_LIGHT: [Color32; 10] = [
     Color32::from_rgb(205, 212, 222),
     Color32::from_rgb(148, 184, 212),
     Color32::from_rgb(152, 200, 178),
     Color32::from_rgb(216, 194, 142),
     Color32::from_rgb(206, 172, 206),
     Color32::from_rgb(170, 178, 192),
+    Color32::from_rgb(226, 170, 156),
+    Color32::from_rgb(124, 192, 200),
+    Color32::from_rgb(170, 166, 220),
+    Color32::from_rgb(196, 198, 130),
 ];
 
 /// The colour of the session's lane number `index`, the same in every panel.

@@ -7,6 +7,7 @@ pub mod assignments;
 pub mod common;
 pub mod counts;
 pub mod growth;
+pub mod reads;
 pub mod recall;
 pub mod residency;
 mod residency_picture;
@@ -33,6 +34,7 @@ pub static PANELS: &[PanelEntry] = &[
     PanelEntry { name: "sre", title: "Scores", help: sre::HELP, make: || Box::new(sre::Sre::default()) },
     PanelEntry { name: "residency", title: "Cache", help: residency::HELP, make: || Box::new(residency::ResidencyPanel::default()) },
     PanelEntry { name: "shares", title: "Shares", help: shares::HELP, make: || Box::new(shares::Shares::default()) },
+    PanelEntry { name: "reads", title: "Reads", help: reads::HELP, make: || Box::new(reads::Reads::default()) },
     PanelEntry { name: "recall", title: "Recall", help: recall::HELP, make: || Box::new(recall::Recall::default()) },
 ];
 

@@ -2,6 +2,7 @@
 
 pub mod cached;
 pub mod chart;
+pub mod envelope;
 pub mod heatmap;
 pub mod legend;
 pub mod line;

@@ -1,0 +1,230 @@
+//! The recall and the reads panel on a task with known answers: what they say, what they ask for, and how they look.
+#![cfg(feature = "gui")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use eframe::egui::{self, Key, Theme, Vec2, vec2};
+use egui_kittest::kittest::Queryable as _;
+use egui_kittest::{Harness, SnapshotResults};
+use mnemoscope::app::command::{Command, ViewCommand};
+use mnemoscope::app::study::effective::Ask;
+use mnemoscope::app::study::{Studies, StudyCommand, Wake};
+use mnemoscope::app::theme::{self, ThemeChoice};
+use mnemoscope::engine::headless;
+use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
+use mnemoscope::param::Params;
+use mnemoscope::session::plan::Plan;
+use mnemoscope::session::{BackendChoice, LaneSpec, Session, Source, TaskSource};
+use mnemoscope::trace::LaneTrace;
+
+struct Run {
+    plan: Arc<Plan>,
+    traces: Arc<Vec<LaneTrace>>,
+}
+
+fn run(task: &str, params: Params, lanes: Vec<LaneSpec>) -> Run {
+    let source = Source::Task(TaskSource { name: task.to_owned(), params });
+    let plan = Arc::new(Plan::new(&Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() }, None).unwrap());
+    let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
+    Run { plan, traces: Arc::new(run.traces) }
+}
+
+fn lanes() -> Vec<LaneSpec> {
+    let lola = |cache: i64| {
+        let sizes = Params::default().with("window", 128).with("chunk", 64).with("cache", cache);
+        sizes.with("fmap", "hedgehog").with("sharpness", 20.0)
+    };
+    vec![
+        LaneSpec::new("full", "full", Params::default()),
+        LaneSpec::new("OVQ 256", "ovq", Params::default().with("n_max", 256).with("chunk", 128)),
+        LaneSpec::new("LoLA", "lola", lola(64)),
+        LaneSpec::new("LoLCATs", "lola", lola(0)),
+        LaneSpec::new("linear", "linear", Params::default().with("fmap", "elu1")),
+    ]
+}
+
+static NEEDLES: LazyLock<Run> = LazyLock::new(|| run("needles", Params::default().with("T", 2048).with("needles", 16), lanes()));
+static DRIFT: LazyLock<Run> = LazyLock::new(|| run("drift", Params::default().with("T", 2048), lanes()));
+
+struct Shown<'a> {
+    panel: Box<dyn Panel>,
+    run: &'a Run,
+    writes: usize,
+    selection: Selection,
+    commands: Vec<Command>,
+    studies: Studies,
+}
+
+impl<'a> Shown<'a> {
+    fn new(name: &str, run: &'a Run) -> Self {
+        let entry = PANELS.iter().find(|p| p.name == name).unwrap();
+        Self {
+            panel: (entry.make)(),
+            run,
+            writes: run.plan.stream.writes(),
+            selection: Selection::default(),
+            commands: Vec::new(),
+            studies: Studies::default(),
+        }
+    }
+
+    /// With a read selected, and the weights behind it.
+    fn weighed(run: &'a Run, read: usize) -> Self {
+        let mut shown = Self::new("reads", run);
+        shown.selection.read = Some(read);
+        let wake: Wake = Arc::new(|| {});
+        shown.studies.effective.start(&run.plan, &run.traces, read, 0, &wake);
+        let start = Instant::now();
+        while shown.studies.effective.running() {
+            assert!(start.elapsed() < Duration::from_mins(1));
+            shown.studies.receive();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        shown
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui) {
+        let dark = ui.visuals().dark_mode;
+        let lanes: Vec<LaneLook<'_>> = self
+            .run
+            .plan
+            .lanes
+            .iter()
+            .zip(self.run.traces.iter())
+            .enumerate()
+            .map(|(i, (plan, trace))| LaneLook { plan, trace, spent: (0.0, 0), colour: theme::lane_colour(i, dark) })
+            .collect();
+        let look = Look {
+            plan: &self.run.plan,
+            lanes: &lanes,
+            writes: self.writes,
+            reached: self.run.plan.stream.writes(),
+            kv_head: 0,
+            query_head: 0,
+            selection: self.selection,
+            studies: &self.studies,
+        };
+        egui::Frame::central_panel(ui.style()).show(ui, |ui| self.panel.ui(ui, &look, &mut self.commands));
+        for command in &self.commands {
+            if let Command::View(ViewCommand::SelectRead(read)) = command {
+                self.selection.read = *read;
+            }
+        }
+    }
+}
+
+fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
+    let (theme, choice) = if dark { (Theme::Dark, ThemeChoice::Dark) } else { (Theme::Light, ThemeChoice::Light) };
+    let mut harness = Harness::builder()
+        .with_size(size)
+        .with_pixels_per_point(1.5)
+        .with_theme(theme)
+        .with_max_steps(12)
+        .with_context_setup(move |ctx| theme::install(ctx, choice, 1.0))
+        .wgpu()
+        .build_ui_state(|ui, shown: &mut Shown<'_>| shown.ui(ui), shown);
+    harness.run();
+    harness
+}
+
+fn choose(harness: &mut Harness<'_, Shown<'_>>, combo: &str, option: &str) {
+    harness.get_by_label(combo).click();
+    harness.run();
+    harness.get_by_label(option).click();
+    harness.run();
+}
+
+#[test]
+fn recall_and_reads_in_pictures() {
+    let mut results = SnapshotResults::new();
+    let mut shown = harness(Shown::new("recall", &DRIFT), vec2(300.0, 290.0), true);
+    choose(&mut shown, "Recall view", "by role");
+    results.add(shown.try_snapshot("panel_recall_by_role"));
+    let mut shown = harness(Shown::new("recall", &NEEDLES), vec2(760.0, 420.0), false);
+    choose(&mut shown, "Recall view", "by age");
+    results.add(shown.try_snapshot("panel_recall_by_age"));
+    results.add(harness(Shown::weighed(&NEEDLES, 5), vec2(900.0, 560.0), true).try_snapshot("panel_reads_wide"));
+    results.add(harness(Shown::weighed(&NEEDLES, 5), vec2(560.0, 500.0), false).try_snapshot("panel_reads_read"));
+}
+
+#[test]
+fn a_click_on_a_head_sorts_the_table_and_the_buttons_copy_it() {
+    let mut harness = harness(Shown::new("recall", &NEEDLES), vec2(760.0, 420.0), true);
+    let rows = |h: &Harness<'_, Shown<'_>>| {
+        let mut rows: Vec<(f32, String)> = h
+            .query_all_by_label_contains(", ")
+            .filter_map(|n| Some((n.rect().top(), n.accesskit_node().label()?)))
+            .filter(|(_, l)| l.contains("%, "))
+            .collect();
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        rows.into_iter().map(|(_, l)| l.split(',').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&harness), ["full", "OVQ 256", "LoLA", "LoLCATs", "linear"]);
+    harness.get_by_label("Sort by numbers held").click();
+    harness.run();
+    // linear 64 x 65; LoLCATs (128 + 64) x 128 + 128 x 65; OVQ 256 x 129 + 128 x 128; LoLA 8192 more than LoLCATs; full 2048 x 128.
+    assert_eq!(rows(&harness), ["linear", "LoLCATs", "LoLA", "OVQ 256", "full"]);
+    harness.get_by_label("Copy as CSV").click();
+    harness.step();
+    let copied = harness.output().platform_output.commands.iter().find_map(|c| match c {
+        egui::OutputCommand::CopyText(text) => Some(text.clone()),
+        _ => None,
+    });
+    let copied = copied.unwrap();
+    let lines: Vec<&str> = copied.lines().collect();
+    assert_eq!((lines.len(), lines[1].starts_with("linear,linear,")), (6, true), "as it is sorted: {copied}");
+    // Full attention answers all sixteen rightly (TASKS.md) and keeps 2048 x (64 + 64) numbers.
+    assert!(lines[5].starts_with("full,full,1.0000,0.8064,1.0000,16,262144,1048576,1.0000,1,"), "{}", lines[5]);
+}
+
+#[test]
+fn the_selected_read_is_asked_about_once_and_its_weights_are_held_against_the_output() {
+    let mut shown = Shown::new("reads", &NEEDLES);
+    shown.selection.read = Some(3);
+    let harness = harness(shown, vec2(900.0, 560.0), true);
+    let ask = Command::Study(StudyCommand::Effective(Ask::Read { read: 3, query_head: 0 }));
+    assert!(harness.state().commands.contains(&ask));
+    drop(harness);
+    let harness = self::harness(Shown::weighed(&NEEDLES, 3), vec2(900.0, 560.0), true);
+    assert!(!harness.state().commands.contains(&ask), "it is known by now");
+    assert!(harness.query_all_by_label_contains("reproduces the output to").count() >= 3);
+    assert_eq!(harness.query_all_by_label_contains("does NOT reproduce").count(), 0);
+    let at = NEEDLES.plan.stream.labels().answer_at.as_ref().unwrap()[3];
+    let largest = format!("the largest, ");
+    let node = harness.get_by_label_contains("Weights of full over 2048 tokens for read 3");
+    let label = node.accesskit_node().label().unwrap();
+    assert!(label.contains(&largest) && label.contains(&format!("token {at} ")), "full attention looks at the needle: {label}");
+}
+
+#[test]
+fn a_click_selects_a_read_and_the_arrows_go_on_from_there() {
+    let mut harness = harness(Shown::new("reads", &NEEDLES), vec2(560.0, 400.0), false);
+    harness.get_by_label_contains("Read 2 ").click();
+    harness.run();
+    assert_eq!(harness.state().selection.read, Some(2));
+    for (key, expected) in [(Key::ArrowDown, 3), (Key::ArrowDown, 4), (Key::ArrowUp, 3), (Key::PageDown, 15)] {
+        harness.state_mut().commands.clear();
+        harness.key_press(key);
+        harness.run();
+        assert_eq!(harness.state().selection.read, Some(expected), "{key:?}");
+    }
+    harness.get_by_label_contains("Read 15 ");
+}
+
+#[test]
+fn the_list_can_be_filtered_by_what_a_lane_answered() {
+    let wrong = NEEDLES.traces[3].channel("correct").unwrap().wholes(0).iter().filter(|c| **c == 0).count();
+    assert!(wrong > 8, "LoLCATs loses most needles (TASKS.md): {wrong}");
+    let mut harness = harness(Shown::new("reads", &NEEDLES), vec2(560.0, 400.0), false);
+    choose(&mut harness, "Answered", "wrong in LoLCATs");
+    harness.get_by_label_contains(&format!("{wrong} of 16 reads up to the playhead"));
+    choose(&mut harness, "Answered", "wrong in full");
+    harness.get_by_label("No read passes the filter.");
+    harness.state_mut().writes = 0;
+    harness.get_by_label("All").click();
+    harness.run();
+    harness.get_by_label_contains("No read has been answered yet");
+}
