@@ -161,10 +161,11 @@ impl App {
         })
     }
 
-    /// True when nothing is under way: no session being checked, no run computing. For tests and pictures.
+    /// True when nothing is under way: no session being checked, no run computing, no read being weighed. For tests and pictures.
     #[must_use]
     pub fn at_rest(&self) -> bool {
-        self.opening.is_none() && !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing()
+        let studying = self.studies.effective.running();
+        self.opening.is_none() && !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing() && !studying
     }
 
     /// The time of the run on screen.

@@ -136,7 +136,8 @@ impl TimelineBar {
         let away = |t: &&ReadTick| (place(t).center().x - pointer.x).abs();
         let Some(tick) = self.reads.iter().min_by(|a, b| away(a).total_cmp(&away(b))).filter(|t| away(t) < 8.0) else { return };
         if response.clicked() {
-            let next = selection.read.filter(|r| tick.reads.contains(&(r + 1)) && tick.reads.contains(r)).map_or(tick.reads.start, |r| r + 1);
+            let next =
+                selection.read.filter(|r| tick.reads.contains(&(r + 1)) && tick.reads.contains(r)).map_or(tick.reads.start, |r| r + 1);
             commands.push(Command::View(ViewCommand::SelectRead(Some(next))));
         }
         response.on_hover_ui_at_pointer(|ui| {
@@ -289,7 +290,8 @@ fn reads_in_words(plan: &Plan, tick: &ReadTick) -> Vec<String> {
         let text = labels.read_tokens.as_ref().and_then(|t| t.get(first)).map_or_else(String::new, |t| format!(" {}", quoted(t)));
         return vec![format!("read {first}{text}, {}; it sees {} writes", role(labels.roles.of_read[first]), after[first])];
     }
-    let mut lines = vec![format!("reads {first} to {last}, which see {} to {} writes; a click goes through them", after[first], after[last])];
+    let mut lines =
+        vec![format!("reads {first} to {last}, which see {} to {} writes; a click goes through them", after[first], after[last])];
     lines.extend(tick.roles.iter().map(|r| {
         let of = labels.roles.of_read[tick.reads.clone()].iter().filter(|x| *x == r).count();
         format!("{of} × {}", role(*r))

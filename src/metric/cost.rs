@@ -30,11 +30,3 @@ pub fn per_given_head(cost: Cost, own: &Stream, given: &Stream) -> Cost {
     let states = (own.kv_heads() / given.kv_heads()) as u64;
     Cost { state_numbers: cost.state_numbers * states, write_madds: cost.write_madds * states, ..cost }
 }
-
-/// What a lane holds at the end of the stream over all its key/value heads, and the share of what full attention keeps of `stream`
-/// over all of that one's. A lane with a state for every query head has more heads in its `own` stream than `stream` has.
-#[must_use]
-pub fn state_in_all(cost: &Cost, own: &Stream, stream: &Stream) -> (u64, f64) {
-    let numbers = cost.state_numbers * own.kv_heads() as u64;
-    (numbers, numbers as f64 / (full_attention_numbers(stream) * stream.kv_heads() as u64) as f64)
-}

@@ -217,27 +217,3 @@ fn errors_by_bin_are_those_of_all_the_bins_reads() {
     assert_eq!(sums.summary(1), Summary::Error { relative: 5.0 / 5.0, cosine: 0.5, reads: 2 });
     assert!(Bins::new(&s, By::Age).is_none() && Bins::new(&s, By::Answer).is_none(), "nobody knows which write holds the answer");
 }
-
-#[test]
-fn a_lane_with_more_heads_holds_more_in_all() {
-    let (own, plain) = (stream(4, &[1], Targets::None), stream(2, &[1], Targets::None));
-    let own = own_heads(&own);
-    let cost = Cost { state_numbers: 10, ..Cost::default() };
-    // Four heads of 10 numbers beside one head of 4 writes of 2 + 2 numbers.
-    assert_eq!(state_in_all(&cost, &own, &plain), (40, 2.5));
-}
-
-/// The same with a key/value head for every query head.
-fn own_heads(s: &Stream) -> Stream {
-    let heads = s.query_heads();
-    Stream::new(StreamParts {
-        keys: Array3::ones((heads, 4, 2)),
-        values: Array3::ones((heads, 4, 2)),
-        queries: s.queries().clone(),
-        after: s.after().to_vec(),
-        beta: 1.0,
-        targets: Targets::None,
-        labels: Labels::default(),
-    })
-    .unwrap()
-}

@@ -36,6 +36,8 @@ pub struct List {
     passing: Vec<u32>,
     found_for: Option<(Weak<Plan>, Filter, usize, usize, u64)>,
     offset: f32,
+    /// Where the arrows want the list to be scrolled to.
+    jump: Option<f32>,
     height: f32,
 }
 
@@ -83,7 +85,11 @@ impl List {
         head(ui, look, &columns);
         self.height = (height - (ui.cursor().top() - top)).max(3.0 * ROW);
         let list = self.keys(ui, look, listed, seen, commands);
-        let area = ScrollArea::vertical().id_salt("reads").max_height(self.height).auto_shrink(false).vertical_scroll_offset(self.offset);
+        let area = ScrollArea::vertical().id_salt("reads").max_height(self.height).auto_shrink(false);
+        let area = match self.jump.take() {
+            Some(offset) => area.vertical_scroll_offset(offset),
+            None => area,
+        };
         ui.spacing_mut().item_spacing.y = 0.0;
         let output = area.show_rows(ui, ROW, listed, |ui, range| {
             for place in range {
@@ -204,7 +210,7 @@ impl List {
         .min(listed - 1);
         commands.push(Command::View(ViewCommand::SelectRead(Some(self.at(place, seen)))));
         let top = place as f32 * ROW;
-        self.offset = self.offset.min(top).max(top + ROW - self.height);
+        self.jump = Some(self.offset.min(top).max(top + ROW - self.height));
         id
     }
 }

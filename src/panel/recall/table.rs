@@ -8,7 +8,7 @@ use eframe::egui::{Align2, FontId, Rect, Role, Sense, Stroke, Ui, WidgetInfo, po
 
 use super::words::{bytes, figures, many, percent, time};
 use super::{LINE, MARKS};
-use crate::metric::{Summary, full_attention_numbers, state_in_all};
+use crate::metric::{Summary, full_attention_numbers, held, memory_share};
 use crate::panel::common::{facts, plural};
 use crate::panel::growth::n_max;
 use crate::panel::{LaneLook, Look};
@@ -51,7 +51,7 @@ impl Line {
         let lane = &look.lanes[index];
         let (plan, own) = (lane.plan, &lane.plan.setup.stream);
         let cost = plan.kind.cost(&plan.setup);
-        let (all, share) = state_in_all(&cost, own, &look.plan.stream);
+        let (all, share) = (held(&cost, own), memory_share(&cost, own, &look.plan.stream));
         Self {
             lane: index,
             name: plan.name.clone(),
