@@ -1,7 +1,5 @@
 //! The left panel: where the stream comes from and its parameters; below it the lanes (`lanes_panel`).
 
-use std::sync::LazyLock;
-
 use eframe::egui::style::ScrollStyle;
 use eframe::egui::text::{LayoutJob, TextFormat, TextWrapping};
 use eframe::egui::{Align, ComboBox, DragValue, Label, Layout, RichText, ScrollArea, Sense, TextStyle, Ui, UiBuilder, vec2};
@@ -150,22 +148,15 @@ fn source(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
     }
 }
 
-/// The session that is shipped with the program for a task: lanes that fit the task.
-static NEEDLES: LazyLock<Option<Session>> = LazyLock::new(|| {
-    let text = include_str!("../../sessions/needles.ron");
-    Session::from_ron(text, "needles.ron").inspect_err(|e| log::error!("{e}")).ok()
-});
-
 /// Offers the lanes of the task's shipped session where the session has others.
 fn example(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
-    let (Source::Task(now), Some(shipped)) = (&session.source, NEEDLES.as_ref()) else { return };
-    if !matches!(&shipped.source, Source::Task(t) if t.name == now.name) || shipped.lanes == session.lanes {
-        return;
-    }
+    let Source::Task(now) = &session.source else { return };
+    let Some(shipped) = crate::session::example(&now.name).filter(|s| s.lanes != session.lanes) else { return };
     ui.horizontal(|ui| {
         ui.add_space(12.0);
         let button = ui.small_button("Use the lanes of this task's example");
-        if button.on_hover_text("Replaces the lanes by those of sessions/needles.ron, which are set for this task").clicked() {
+        if button.on_hover_text(format!("Replaces the lanes by those of sessions/{}.ron, which are set for this task", now.name)).clicked()
+        {
             commands.push(Command::Session(SessionCommand::Lanes(shipped.lanes.clone())));
         }
     });
@@ -267,16 +258,4 @@ fn seed(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
             commands.push(Command::Session(SessionCommand::Backend(chosen)));
         }
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shipped_session_is_of_its_task() {
-        let shipped = NEEDLES.as_ref().unwrap();
-        assert!(matches!(&shipped.source, Source::Task(t) if t.name == "needles"));
-        assert!(shipped.lanes.iter().any(|l| l.layer == "lola" && l.enabled));
-    }
 }
