@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ndarray::s;
 
 use super::{Config, trace};
-use crate::gpu::{Bound, GpuError, GpuStream, KernelSpec};
+use crate::gpu::{Bound, Constant, GpuError, GpuStream, KernelSpec};
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
 use crate::trace::{TraceBlock, Values};
 
@@ -63,6 +63,18 @@ struct Loops {
     read: usize,
 }
 
+impl Loops {
+    /// For a thread with `per` rows of its column, and `group` query heads a key/value head.
+    fn new(per: usize, group: usize) -> Self {
+        Self {
+            part: 3 * per + ROWS * (COLUMNS + 1) + 8,
+            // Two passes over the rows, a sum of shares, an error, and a share of the fetch.
+            write: 2 * per + ROWS + COLUMNS + per.div_ceil(COLUMNS) + 8,
+            read: group.div_ceil(SET) * (SET * (per + 1) + ROWS + 2) + 1,
+        }
+    }
+}
+
 /// What a batch gives back.
 struct Answers {
     /// [query heads, reads of the batch, dv].
@@ -102,13 +114,7 @@ impl RecurrentGpu {
         let (gpu, s) = (&stream.gpu, &*setup.stream);
         let (dk, dv, hkv, hq) = (s.key_dim(), s.value_dim(), s.kv_heads(), s.query_heads());
         let (per, blocks) = (dk.div_ceil(ROWS), dv.div_ceil(COLUMNS));
-        let tile = TILE_NUMBERS / (per * ROWS);
-        let loops = Loops {
-            part: 3 * per + ROWS * (COLUMNS + 1) + 8,
-            // Two passes over the rows, a sum of shares, an error, and a share of the fetch.
-            write: 2 * per + ROWS + COLUMNS + per.div_ceil(COLUMNS) + 8,
-            read: (hq / hkv).div_ceil(SET) * (SET * (per + 1) + ROWS + 2) + 1,
-        };
+        let loops = Loops::new(per, hq / hkv);
         gpu.check_loops("reading a key/value head by so many query heads", loops.part + loops.write + loops.read)?;
         let write_rows = (NUMBERS / (hkv * blocks)).clamp(1, s.writes());
         let read_rows = (NUMBERS / (hq * dv)).clamp(1, s.reads().max(1));
@@ -123,10 +129,10 @@ impl RecurrentGpu {
             ("ROWS", ROWS.into()),
             ("COLUMNS", COLUMNS.into()),
             ("PER", per.into()),
-            ("TILE", tile.into()),
+            ("TILE", (TILE_NUMBERS / (per * ROWS)).into()),
             ("SET", SET.into()),
             ("BLOCKS", blocks.into()),
-            ("ERASES", crate::gpu::Constant::Bool(config.rule.erases())),
+            ("ERASES", Constant::Bool(config.rule.erases())),
             ("QUERY_SCALES", (3 * hkv * s.writes()).into()),
             ("NORMS", norms_at.into()),
         ];
