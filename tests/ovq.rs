@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mnemoscope::gpu::testing::gpu_or_skip;
 use mnemoscope::gpu::{Gpu, GpuStream};
+use mnemoscope::layer::effective::{ReadOf, Store};
 use mnemoscope::layer::workload::Workload;
 use mnemoscope::layer::{Layer, LayerKind, Precision, Record, Setup, Snapshot, kind};
 use mnemoscope::param::{ParamError, Params, Resolved};
@@ -83,13 +84,16 @@ fn setups() -> impl Strategy<Value = Setup> {
         },
     );
     let words = (prop::sample::select(vec!["plateau", "saturating", "linear"]), prop::sample::select(vec!["adaptive", "constant"]));
-    (workload, 1..70_i64, 1..40_i64, words, any::<bool>(), any::<bool>()).prop_map(
-        |(workload, n_max, chunk, (growth, rate), unit, bias)| {
+    let founding = prop::sample::select(vec!["spread", "spread", "random", "farthest-point"]);
+    (workload, 1..70_i64, 1..40_i64, words, founding, any::<bool>(), any::<bool>()).prop_map(
+        |(workload, n_max, chunk, (growth, rate), founding, unit, bias)| {
             let params = Params::default()
                 .with("n_max", n_max)
                 .with("chunk", chunk)
                 .with("growth", growth)
                 .with("rate", rate)
+                .with("founding", founding)
+                .with("seed", n_max)
                 .with("normalise_centroids", unit)
                 .with("count_bias", bias);
             workload.setup(ovq(), &params).unwrap()
@@ -126,6 +130,16 @@ proptest! {
     }
 
     #[test]
+    fn it_does_what_the_page_says(setup in setups()) {
+        // Keys of one number are all 1 or -1: ties that the rounding of a mean decides.
+        prop_assume!(setup.stream.key_dim() > 1);
+        let (trace, _) = cpu(&setup, Precision::Double, 3);
+        check_page(&setup, &trace, [1e-9, 1e-12]);
+        check_effective(&setup, &trace);
+        check_effective(&setup, &cpu(&setup, Precision::Single, 2).0);
+    }
+
+    #[test]
     fn a_chunk_that_holds_the_stream_is_full_attention(setup in setups(), more in 0..50_i64) {
         let chunk = setup.stream.writes() as i64 + more;
         let params = Resolved::new("ovq", ovq().params(), &Params::default().with("chunk", chunk)).unwrap();
@@ -157,6 +171,8 @@ proptest! {
 
     #[test]
     fn heads_are_independent_streams(setup in setups()) {
+        // A random choice is each head's own: alone, every head is the first.
+        prop_assume!(setup.params.choice("founding") != "random");
         let (together, _) = cpu(&setup, Precision::Single, 4);
         let s = &setup.stream;
         let group = s.query_heads() / s.kv_heads();
@@ -176,6 +192,181 @@ proptest! {
             for q in 0..group {
                 let own = together.channel("outputs").unwrap().values(head * group + q);
                 prop_assert_eq!(one.channel("outputs").unwrap().values(q), own);
+            }
+        }
+    }
+}
+
+/// What LAYERS.md says of one key/value head, word by word, in float64.
+#[derive(Debug, Default)]
+struct Page {
+    assignments: Vec<i32>,
+    is_new: Vec<i32>,
+    similarity: Vec<f64>,
+    select_margin: Vec<f64>,
+    /// By query head of this key/value head, [reads, dv].
+    outputs: Vec<Vec<f64>>,
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// The priority of a write, as `founding.rs` says: seed, head and write go through the last step of MurmurHash3 one by one.
+fn priority(seed: u64, head: u32, write: u32) -> u32 {
+    let scramble = |x: u32| {
+        let x = (x ^ (x >> 16)).wrapping_mul(0x85eb_ca6b);
+        let x = (x ^ (x >> 13)).wrapping_mul(0xc2b2_ae35);
+        x ^ (x >> 16)
+    };
+    let words = [(seed & 0xffff_ffff) as u32 ^ 0x9e37_79b9, (seed >> 32) as u32, head, write];
+    words.into_iter().fold(0, |hash, word| scramble(hash ^ word)) >> 8
+}
+
+/// The founders of a chunk in the order of their rows, without the first write of the stream, and the margin of the choice.
+fn founders(setup: &Setup, kv: usize, tokens: &[usize], keys: &[Vec<f64>], similarity: &[f64], cut: usize) -> (Vec<usize>, f64) {
+    let mut left = tokens.to_vec();
+    match setup.params.choice("founding") {
+        "random" => {
+            let seed = setup.params.int("seed").cast_unsigned();
+            left.sort_by_key(|&i| (priority(seed, kv as u32, i as u32), i));
+            (left[..cut].to_vec(), f64::INFINITY)
+        }
+        "spread" => {
+            left.sort_by(|&a, &b| similarity[a].total_cmp(&similarity[b]).then(a.cmp(&b)));
+            let margin = if 0 < cut && cut < left.len() { similarity[left[cut]] - similarity[left[cut - 1]] } else { f64::INFINITY };
+            (left[..cut].to_vec(), margin)
+        }
+        _ => {
+            let (mut chosen, mut margin) = (Vec::new(), f64::INFINITY);
+            for _ in 0..cut {
+                let best = |&i: &usize| chosen.iter().map(|&f: &usize| dot(&keys[i], &keys[f])).fold(similarity[i], f64::max);
+                let mut ranked: Vec<(f64, usize)> = left.iter().map(|i| (best(i), *i)).collect();
+                ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                if let Some(second) = ranked.get(1) {
+                    margin = margin.min(second.0 - ranked[0].0);
+                }
+                chosen.push(ranked[0].1);
+                left.retain(|&i| i != ranked[0].1);
+            }
+            (chosen, margin)
+        }
+    }
+}
+
+fn by_the_page(setup: &Setup, kv: usize) -> Page {
+    let (s, p) = (&setup.stream, &setup.params);
+    let wide = |array: &Array3<f32>, head: usize| -> Vec<Vec<f64>> {
+        array.index_axis(Axis(0), head).rows().into_iter().map(|r| r.iter().map(|&x| f64::from(x)).collect()).collect()
+    };
+    let (keys, values) = (wide(s.keys(), kv), wide(s.values(), kv));
+    let group = s.query_heads() / s.kv_heads();
+    let queries: Vec<_> = (kv * group..(kv + 1) * group).map(|h| wide(s.queries(), h)).collect();
+    let (total, n_max, chunk, dv) = (s.writes(), p.size("n_max"), setup.chunk, s.value_dim());
+    let mut page = Page { outputs: vec![Vec::new(); group], ..Page::default() };
+    let (mut dict_k, mut dict_v, mut counts): (Vec<Vec<f64>>, Vec<Vec<f64>>, Vec<f64>) = Default::default();
+    for lo in (0..total).step_by(chunk) {
+        let hi = (lo + chunk).min(total);
+        // 1. Predict.
+        for (queries, out) in queries.iter().zip(&mut page.outputs) {
+            for (q, &after) in queries.iter().zip(s.after()).filter(|(_, a)| lo < **a as usize && **a as usize <= hi) {
+                let bias = |c: f64| if p.flag("count_bias") { c.ln() } else { 0.0 };
+                let rows = dict_k.iter().zip(&dict_v).zip(&counts).map(|((k, v), &c)| (setup.beta() * dot(q, k) + bias(c), v));
+                let all: Vec<_> = rows.chain((lo..after as usize).map(|i| (setup.beta() * dot(q, &keys[i]), &values[i]))).collect();
+                let max = all.iter().map(|(l, _)| *l).fold(f64::NEG_INFINITY, f64::max);
+                let sum: f64 = all.iter().map(|(l, _)| (l - max).exp()).sum();
+                out.extend((0..dv).map(|d| all.iter().map(|(l, v)| (l - max).exp() / sum * v[d]).sum::<f64>()));
+            }
+        }
+        // 2. Grow.
+        let n = dict_k.len();
+        let wanted = match p.choice("growth") {
+            "plateau" => hi * n_max / (hi + n_max),
+            "saturating" => hi.min(n_max),
+            _ => hi * n_max / total,
+        };
+        let m = wanted.saturating_sub(n).clamp(usize::from(n == 0), hi - lo);
+        for key in &keys[lo..hi] {
+            let rows = if n == 0 { &keys[lo..=lo] } else { &dict_k[..] };
+            let nearest = (0..rows.len()).fold(0, |best, j| if dot(key, &rows[j]) > dot(key, &rows[best]) { j } else { best });
+            page.similarity.push(dot(key, &rows[nearest]));
+            page.assignments.push(nearest as i32);
+            page.is_new.push(0);
+        }
+        let given = usize::from(n == 0);
+        let tokens: Vec<usize> = (lo + given..hi).collect();
+        let (chosen, margin) = founders(setup, kv, &tokens, &keys, &page.similarity, m - given);
+        page.select_margin.push(margin);
+        for (j, &i) in (lo..lo + given).collect::<Vec<_>>().iter().chain(&chosen).enumerate() {
+            (page.assignments[i], page.is_new[i]) = ((n + j) as i32, 1);
+            dict_k.push(vec![0.0; keys[i].len()]);
+            dict_v.push(vec![0.0; dv]);
+            counts.push(0.0);
+        }
+        // 3. Update.
+        for j in 0..dict_k.len() {
+            let members: Vec<usize> = (lo..hi).filter(|&i| page.assignments[i] == j as i32).collect();
+            if members.is_empty() {
+                continue;
+            }
+            let m = members.len() as f64;
+            let just_founded = counts[j] == 0.0;
+            counts[j] += m;
+            let rate = if p.choice("rate") == "constant" && !just_founded { p.float("constant_rate") } else { m / counts[j] };
+            for (row, of) in [(&mut dict_k[j], &keys), (&mut dict_v[j], &values)] {
+                for (d, x) in row.iter_mut().enumerate() {
+                    *x += rate * (members.iter().map(|&i| of[i][d]).sum::<f64>() / m - *x);
+                }
+            }
+            if p.flag("normalise_centroids") {
+                let norm = dot(&dict_k[j], &dict_k[j]).sqrt().max(1e-12);
+                dict_k[j].iter_mut().for_each(|x| *x /= norm);
+            }
+        }
+    }
+    page
+}
+
+/// Holds a trace against the page: choices exactly, numbers as closely as `near` for outputs and for similarities.
+fn check_page(setup: &Setup, trace: &LaneTrace, near: [f64; 2]) {
+    let group = setup.stream.query_heads() / setup.stream.kv_heads();
+    for kv in 0..setup.stream.kv_heads() {
+        let page = by_the_page(setup, kv);
+        let close = |name: &str, head: usize, expected: &[f64], within: f64| {
+            let found = trace.channel(name).unwrap().values(head);
+            assert_eq!(found.len(), expected.len(), "{name}");
+            for (i, &want) in expected.iter().enumerate() {
+                let got = found.get(i).unwrap();
+                assert!(got == want || (got - want).abs() <= within, "{name} of head {head} at {i}: {got}, {want} expected");
+            }
+        };
+        assert_eq!(trace.channel("assignments").unwrap().wholes(kv), page.assignments);
+        assert_eq!(trace.channel("is_new").unwrap().wholes(kv), page.is_new);
+        close("similarity", kv, &page.similarity, near[1]);
+        close("select_margin", kv, &page.select_margin, 2.0 * near[1]);
+        for (i, outputs) in page.outputs.iter().enumerate() {
+            close("outputs", kv * group + i, outputs, near[0]);
+        }
+    }
+}
+
+/// Multiplies what every read's tokens weigh with the values, and holds that against what the layer returned.
+fn check_effective(setup: &Setup, trace: &LaneTrace) {
+    let stream = &setup.stream;
+    let dv = stream.value_dim();
+    for query_head in 0..stream.query_heads() {
+        let values = stream.values().index_axis(Axis(0), stream.kv_head_of(query_head));
+        for (read, &after) in stream.after().iter().enumerate() {
+            let query = stream.query(query_head, read).to_vec();
+            let found = ovq().effective(setup, trace, ReadOf { query_head, read, query: &query }).unwrap();
+            assert_eq!((found.weights.len(), found.stores.len()), (after as usize, after as usize));
+            let of_chunk = found.stores.iter().filter(|s| **s == Store::Chunk).count();
+            assert_eq!(of_chunk, (after as usize - 1) % setup.chunk + 1);
+            assert!((found.share(Store::Chunk) + found.share(Store::Centroid) - 1.0).abs() < 1e-9);
+            for d in 0..dv {
+                let sum: f64 = found.weights.iter().zip(values.column(d)).map(|(w, &v)| w * f64::from(v)).sum();
+                let returned = trace.channel("outputs").unwrap().values(query_head).get(read * dv + d).unwrap();
+                assert!((sum - returned).abs() < 1e-4, "read {read} of head {query_head}: {sum}, {returned} returned");
             }
         }
     }
@@ -286,6 +477,19 @@ fn gpu_setups() -> Vec<Setup> {
             Params::default().with("n_max", 10).with("chunk", 20).with("rate", "constant").with("count_bias", false),
         ),
         setup(Workload { dk: 8, dv: 4, ..Workload::causal(20) }, Params::default().with("chunk", 64)),
+        setup(
+            Workload { dk: 6, dv: 3, kv_heads: 2, query_heads: 4, ..base },
+            Params::default().with("n_max", 24).with("chunk", 16).with("founding", "random").with("seed", (1_i64 << 40) + 7),
+        ),
+        setup(
+            Workload { dk: 6, dv: 3, kv_heads: 2, query_heads: 4, ..base },
+            Params::default().with("n_max", 24).with("chunk", 16).with("founding", "farthest-point").with("rate", "constant"),
+        ),
+        // So many rounds of such keys that they need two dispatches; every write of the first chunk founds a row.
+        setup(
+            Workload { dk: 256, dv: 2, reads: 20, ..Workload::causal(150) },
+            Params::default().with("n_max", 140).with("chunk", 130).with("growth", "saturating").with("founding", "farthest-point"),
+        ),
     ]
 }
 
@@ -309,7 +513,25 @@ fn the_gpu_agrees_with_its_twin() {
             assert_eq!((x.name, &x.shape), (y.name, &y.shape));
             assert!((0..x.values.len()).all(|i| (x.values.get(i).unwrap() - y.values.get(i).unwrap()).abs() < 1e-5), "{}", x.name);
         }
+        check_effective(&setup, &ours.0);
+        if setup.stream.key_dim() > 1 {
+            check_page(&setup, &ours.0, [1e-4, 1e-5]);
+            check_page(&setup, &reference.0, [1e-4, 1e-5]);
+        }
     }
+}
+
+/// `cargo test --release --test ovq how_long -- --ignored --nocapture`
+#[test]
+#[ignore = "prints how long effective attention takes on a long stream"]
+fn how_long_effective_attention_takes() {
+    let workload = Workload { reads: 8, ..Workload::causal(65_536) };
+    let setup = workload.setup(ovq(), &Params::default().with("n_max", 2048).with("chunk", 128)).unwrap();
+    let (trace, _) = cpu(&setup, Precision::Single, 64);
+    let query = setup.stream.query(0, 7).to_vec();
+    let start = std::time::Instant::now();
+    let found = ovq().effective(&setup, &trace, ReadOf { query_head: 0, read: 7, query: &query }).unwrap();
+    println!("{} tokens: {:?}", found.weights.len(), start.elapsed());
 }
 
 #[test]

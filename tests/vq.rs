@@ -387,3 +387,22 @@ fn a_fixed_codebook_loses_the_needles() {
     // By chance none of 24; all lost would be right too.
     assert!(asked == 24 && right <= 4, "{right} of {asked}");
 }
+
+/// `cargo test --release --test vq how_long -- --ignored --nocapture`
+#[test]
+#[ignore = "prints how long a large codebook and effective attention on a long stream take"]
+fn how_long_it_takes() {
+    let start = std::time::Instant::now();
+    let source = TaskSource { name: "regression".to_owned(), params: Params::default().with("T", 8192) };
+    let lane = LaneSpec::new("VQ", "vq", Params::default().with("codes", 2048));
+    let plan = Plan::new(&Session { source: Source::Task(source), lanes: vec![lane], ..Session::default() }, None).unwrap();
+    println!("{:?}: {:?}", start.elapsed(), plan.lanes[0].notes);
+    let setup = Workload { reads: 8, ..Workload::causal(65_536) }.setup(vq(), &Params::default().with("codes", 2048).with("iterations", 1));
+    let error = setup.as_ref().err().map(ToString::to_string);
+    let Ok(setup) = setup else { panic!("{error:?}") };
+    let (trace, _) = cpu(&setup, Precision::Single, 64);
+    let query = setup.stream.query(0, 7).to_vec();
+    let start = std::time::Instant::now();
+    let found = vq().effective(&setup, &trace, ReadOf { query_head: 0, read: 7, query: &query }).unwrap();
+    println!("{} tokens: {:?}", found.weights.len(), start.elapsed());
+}

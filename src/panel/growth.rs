@@ -168,7 +168,7 @@ fn tell(response: &eframe::egui::Response, look: &Look<'_>, lanes: &[usize], x: 
             let step = chunks.checked_sub(1);
             match (rows_after(sizes, head, chunks), step, step.and_then(|s| rows_after(sizes, head, s))) {
                 (Some(n), Some(step), Some(before)) => {
-                    format!("n = {n} in step {step}, after write {end}; {} founded in it", n - before.min(n))
+                    format!("n = {n} in step {step}, after write {end}; {} new in it", n - before.min(n))
                 }
                 (Some(n), None, _) => format!("n = {n} before the end of step 0"),
                 _ => "not computed yet".to_owned(),

@@ -60,7 +60,7 @@ impl Comparison {
                     self.reports[index].compared += values[0].len() as u64;
                     let margin = margins.map(|m| m.map(|c| numbers(c, head, margin_entry(&self.specs[index], c, step, entry))));
                     if let Some(difference) = differ(&self.specs[index], Place::at(step, head, entry), &values, margin.as_ref()) {
-                        let gap = self.founding_gap(index, traces, head, entry, &new);
+                        let gap = self.founding_gap(index, traces, [step, head, entry], &new);
                         found.push((index, difference.with_gap(gap)));
                     }
                 }
@@ -87,9 +87,10 @@ impl Comparison {
 
     /// For a write that founded a row on both sides: how near its similarity is to that of another founder of its chunk.
     ///
-    /// Founders take their rows in the order of their similarities (LAYERS.md, OVQ, "Grow"), and rounding may exchange two
-    /// of them; the margin of the assignment says nothing about that.
-    fn founding_gap(&self, channel: usize, traces: &[LaneTrace; 2], head: usize, entry: usize, chunk: &Range<usize>) -> Option<f64> {
+    /// Founders take their rows in the order in which they were chosen, by similarity (LAYERS.md, OVQ, "Grow"), and rounding may
+    /// exchange two of them; the margin of the assignment says nothing about that. With farthest-point founding similarities
+    /// change from founder to founder, and the margin of the founding covers their order.
+    fn founding_gap(&self, channel: usize, traces: &[LaneTrace; 2], [step, head, entry]: [usize; 3], chunk: &Range<usize>) -> Option<f64> {
         if self.specs[channel].axis != Axis::Write || !self.reports[channel].choice {
             return None;
         }
@@ -101,7 +102,8 @@ impl Comparison {
         let founded = |e: usize| flags.iter().all(|f| f.wholes(head).get(e) == Some(&1));
         let own = similarity.get(entry).filter(|_| founded(entry))?;
         let others = chunk.clone().filter(|&e| e != entry && founded(e)).filter_map(|e| similarity.get(e));
-        others.map(|other| (other - own).abs()).reduce(f64::min)
+        let of_founding = traces.iter().filter_map(|t| t.channel("select_margin")?.values(head).get(step));
+        others.map(|other| (other - own).abs()).chain(of_founding).reduce(f64::min)
     }
 
     /// Both sides' margin channels of a choice, if it names one.
