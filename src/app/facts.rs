@@ -38,7 +38,9 @@ pub struct Index {
 }
 
 impl Index {
-    fn residency(&mut self, look: &Look<'_>, number: usize, lane: &LaneLook<'_>) -> Option<&Residency> {
+    /// The index of lane number `number`, for the head shown, as far as its trace has come; `None` for a lane without a cache.
+    pub fn residency(&mut self, look: &Look<'_>, number: usize) -> Option<&Residency> {
+        let lane = look.lanes.get(number)?;
         let chunk = lane.plan.setup.chunk;
         let (admitted, displaced) = (lane.trace.channel("admitted")?, lane.trace.channel("displaced")?);
         let head = head_of(admitted, look);
@@ -66,7 +68,7 @@ impl Index {
         }
         if lane.trace.channel("assignments").is_some() {
             dictionary(look, lane, write, seen)
-        } else if let Some(index) = self.residency(look, number, lane) {
+        } else if let Some(index) = self.residency(look, number) {
             memories(look, lane, index, write, done)
         } else {
             plain(lane, write, seen)
@@ -117,9 +119,7 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
     if let (Some((step, v)), true) = (last, last != first) {
         facts.row("score last", format!("{} (step {step})", number(v)));
     }
-    if let Some(t) =
-        done.checked_sub(1).and_then(|s| lane.trace.channel("threshold").and_then(|c| c.reals_at(head_of(c, look), s).first().copied()))
-    {
+    if let Some(t) = done.checked_sub(1).and_then(|s| threshold_at(look, lane, s)) {
         facts.row("admission threshold now", threshold(lane.plan.setup.params.size("cache"), t));
     }
     if let Some(step) = index.entered(write).filter(|&s| s < done) {
@@ -130,6 +130,11 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
         facts.row("displaced at", format!("step {step}, by {}", tokens(by)));
     }
     facts
+}
+
+fn threshold_at(look: &Look<'_>, lane: &LaneLook<'_>, step: usize) -> Option<f32> {
+    let channel = lane.trace.channel("threshold")?;
+    channel.reals_at(head_of(channel, look), step).first().copied()
 }
 
 /// The admission threshold of a cache of `size` pairs, in words where there is none.
@@ -151,8 +156,8 @@ fn scores(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, done: usize) -> (O
     let (Some(ids), Some(values)) = (lane.trace.channel("candidates"), lane.trace.channel("candidate_scores")) else {
         return (None, None);
     };
+    let head = head_of(ids, look);
     let at = |step: usize| {
-        let head = head_of(ids, look);
         let place = ids.wholes_at(head, step).binary_search(&(write as i32)).ok()?;
         values.reals_at(head, step).get(place).map(|v| (step, *v))
     };

@@ -36,6 +36,14 @@ pub struct Progress {
     pub total: usize,
 }
 
+impl Progress {
+    /// The part of the stream that is done, from 0 to 1.
+    #[must_use]
+    pub fn share(self) -> f32 {
+        self.writes as f32 / self.total.max(1) as f32
+    }
+}
+
 /// Runs a plan to its end on this machine's devices.
 ///
 /// `progress` is called after each block, of 10 to 20 ms where a single step does not take longer. Setting `cancel` ends

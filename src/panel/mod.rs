@@ -11,6 +11,7 @@ pub mod reads;
 pub mod recall;
 pub mod residency;
 mod residency_picture;
+pub mod retention;
 pub mod shares;
 pub mod sre;
 
@@ -33,6 +34,7 @@ pub static PANELS: &[PanelEntry] = &[
     PanelEntry { name: "counts", title: "Counts", help: counts::HELP, make: || Box::new(counts::Counts::default()) },
     PanelEntry { name: "sre", title: "Scores", help: sre::HELP, make: || Box::new(sre::Sre::default()) },
     PanelEntry { name: "residency", title: "Cache", help: residency::HELP, make: || Box::new(residency::ResidencyPanel::default()) },
+    PanelEntry { name: "retention", title: "Retention", help: retention::HELP, make: || Box::new(retention::Retention::default()) },
     PanelEntry { name: "shares", title: "Shares", help: shares::HELP, make: || Box::new(shares::Shares::default()) },
     PanelEntry { name: "reads", title: "Reads", help: reads::HELP, make: || Box::new(reads::Reads::default()) },
     PanelEntry { name: "recall", title: "Recall", help: recall::HELP, make: || Box::new(recall::Recall::default()) },

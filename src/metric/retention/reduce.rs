@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Column, Probes, RetentionError};
 use crate::engine::headless::{Progress, run_into};
-use crate::engine::{BackendInfo, LayerFactory, RunError, Sink, Stop};
+use crate::engine::{BackendInfo, LayerFactory, Sink, Stop};
 use crate::session::BackendChoice;
 use crate::session::plan::Plan;
 use crate::stream::Stream;
@@ -165,15 +165,6 @@ fn reduce(stream: &Stream, probes: &Probes, column: &Column, (values, start, rea
                 length += v * v;
             }
             errors.push(if length > 0.0 { (error / length) as f32 } else { UNDEFINED });
-        }
-    }
-}
-
-impl From<RetentionError> for String {
-    fn from(error: RetentionError) -> Self {
-        match error {
-            RetentionError::Run(RunError::Cancelled) => "stopped".to_owned(),
-            other => other.to_string(),
         }
     }
 }
