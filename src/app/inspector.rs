@@ -5,6 +5,7 @@ use eframe::egui::{Align, Label, Layout, RichText, ScrollArea, Sense, Ui, vec2};
 
 use crate::app::command::{Command, ViewCommand};
 use crate::app::facts::{self, Index};
+use crate::app::neighbours::{Kept, Neighbour};
 use crate::app::theme;
 use crate::app::timeline_bar::token_text;
 use crate::panel::Look;
@@ -16,6 +17,7 @@ const NAME_WIDTH: f32 = 128.0;
 #[derive(Debug, Default)]
 pub struct Inspector {
     index: Index,
+    neighbours: Kept,
 }
 
 impl Inspector {
@@ -28,10 +30,32 @@ impl Inspector {
         ui.spacing_mut().scroll = ScrollStyle::solid();
         ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             head(ui, look, write, commands);
+            // Only for a token that is held: a search for every one that the pointer passes would be felt.
+            if look.selection.token == Some(write) {
+                self.nearest(ui, look, write, commands);
+            }
             for number in 0..look.lanes.len() {
                 self.lane(ui, look, number, write);
             }
         });
+    }
+
+    /// The tokens whose keys are nearest to the token's own.
+    fn nearest(&mut self, ui: &mut Ui, look: &Look<'_>, write: usize, commands: &mut Vec<Command>) {
+        let found = self.neighbours.of(look.plan, look.kv_head, write);
+        if found.nearest.is_empty() {
+            return;
+        }
+        ui.add_space(4.0);
+        ui.label(RichText::new("Nearest keys").small().strong())
+            .on_hover_text("The other tokens of the stream whose keys have the largest cosine with this one's (the source's own keys, this key/value head): what a memory is likely to confuse it with. Tokens with one text count once.");
+        if let Some(same) = &found.same_text {
+            neighbour(ui, look, same, "the same text", commands);
+        }
+        for near in &found.nearest {
+            let name = token_text(look.plan, near.write).unwrap_or_else(|| format!("token {}", near.write));
+            neighbour(ui, look, near, &name, commands);
+        }
     }
 
     fn lane(&mut self, ui: &mut Ui, look: &Look<'_>, number: usize, write: usize) {
@@ -51,15 +75,34 @@ impl Inspector {
     }
 }
 
+/// A token whose key is near: its name, how near, and a link that selects it.
+fn neighbour(ui: &mut Ui, look: &Look<'_>, near: &Neighbour, name: &str, commands: &mut Vec<Command>) {
+    // Keys of length 1: the dot product is the cosine.
+    let dot = if (near.dot - near.cosine).abs() <= 1e-3 { String::new() } else { format!(", dot product {}", facts::number(near.dot)) };
+    let often = if near.of_text > 1 { format!(", the nearest of {}", near.of_text) } else { String::new() };
+    row(ui, name, |ui| {
+        // No hover: the inspector would turn to that token, and the link would be gone from under the pointer.
+        let response = ui.link(RichText::new(format!("token {}", near.write)).small()).on_hover_text("Select it");
+        if response.clicked() && near.write < look.plan.stream.writes() {
+            commands.push(Command::View(ViewCommand::Select(Some(near.write))));
+        }
+        ui.add(Label::new(RichText::new(format!("cosine {}{dot}{often}", facts::number(near.cosine))).small()).wrap());
+    });
+}
+
 /// A name in a column of fixed width and its value on the rest of the row, so that nothing moves when values change.
 fn fact(ui: &mut Ui, name: &str, value: &str) {
+    row(ui, name, |ui| drop(ui.add(Label::new(RichText::new(value).small()).wrap())));
+}
+
+fn row(ui: &mut Ui, name: &str, value: impl FnOnce(&mut Ui)) {
     ui.horizontal_top(|ui| {
         ui.spacing_mut().item_spacing.x = 6.0;
         ui.allocate_ui_with_layout(vec2(NAME_WIDTH, 15.0), Layout::left_to_right(Align::Min), |ui| {
             ui.set_min_width(NAME_WIDTH);
             ui.add(Label::new(RichText::new(name).weak().small()).truncate());
         });
-        ui.add(Label::new(RichText::new(value).small()).wrap());
+        value(ui);
     });
 }
 

@@ -20,6 +20,7 @@ pub mod jobs;
 pub mod lanes_panel;
 pub mod layout;
 pub mod menu;
+pub mod neighbours;
 pub mod offscreen;
 pub mod params;
 pub mod prefs;

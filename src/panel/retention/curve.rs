@@ -6,7 +6,7 @@ use super::{Group, Retention, number_of_errors};
 use crate::app::study::retention::Finding;
 use crate::metric::retention::{AgeBin, by_age};
 use crate::panel::Look;
-use crate::panel::common::{Key, cover, facts, is_marked};
+use crate::panel::common::{Key, cover, facts, is_marked, marked_name};
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::Ink;
@@ -23,7 +23,7 @@ impl Retention {
         let columns = map.probes().columns().len();
         let done: usize = (0..lanes).map(|l| map.done(l)).sum();
         let covered = cover(done, 0, columns * lanes);
-        let group = self.group;
+        let group = if marked_name(&look.plan.stream).is_some() { self.group } else { Group::All };
         let key = Key::new(look, 0, look.query_head, covered, (finding.number, group));
         let curves = self.curves.get(key, || {
             let tokens = map.probes().tokens();
@@ -33,7 +33,7 @@ impl Retention {
         let ink = Ink::of(ui);
         let highest = curves.iter().flatten().map(|b| b.quartiles[2]).filter(|e| e.is_finite()).fold(1.0, f32::max);
         let oldest = look.plan.stream.writes().max(2);
-        let x = Axis::real("age (writes since the token's own, itself counted)", 1.0, oldest as f64, Scale::Log);
+        let x = Axis::real("age (writes)", 1.0, oldest as f64, Scale::Log);
         let y = Axis::real("relative squared error", 0.0, f64::from(highest.min(TOP) * 1.08), Scale::Linear);
         let legend: Vec<Entry> = look
             .lanes

@@ -1,7 +1,5 @@
 //! The heatmaps of the retention panel: token x step, one for each lane, below each other on one axis of steps.
 
-use std::fmt::Write as _;
-
 use eframe::egui::{
     Align2, Color32, EventFilter, FontId, Key as Press, Rect, Response, Role, ScrollArea, Sense, Stroke, TextureHandle, Ui, Vec2,
     WidgetInfo, pos2, vec2,
@@ -146,19 +144,13 @@ fn playhead(look: &Look<'_>) -> f64 {
 fn summary(look: &Look<'_>, finding: &Finding, lane: usize) -> String {
     let Some(column) = column_at(finding, lane, look.writes) else { return "not known yet".to_owned() };
     let of = |marked: bool| median(finding, lane, look.query_head, column, |write| is_marked(&look.plan.stream, write) == marked);
-    let mut text = "median error now".to_owned();
+    // Two decimals: as much as a title needs.
     match (marked_name(&look.plan.stream), of(true), of(false)) {
-        (Some(name), Some(m), Some(o)) => drop(write!(text, " {}: {name}; {}: others", number_of(m), number_of(o))),
-        (Some(name), Some(m), None) => drop(write!(text, " {}: {name}", number_of(m))),
-        (_, _, Some(o)) => drop(write!(text, " {}", number_of(o))),
-        _ => return "no followed token is written yet".to_owned(),
+        (Some(name), Some(m), Some(o)) => format!("median error now: {name} {m:.2}, others {o:.2}"),
+        (Some(name), Some(m), None) => format!("median error now: {name} {m:.2}"),
+        (_, _, Some(o)) => format!("median error now: {o:.2}"),
+        _ => "no followed token is written yet".to_owned(),
     }
-    text
-}
-
-/// An error with two decimals, as much as a title needs.
-fn number_of(error: f32) -> String {
-    format!("{error:.2}")
 }
 
 fn title(ui: &Ui, look: &Look<'_>, lane: usize, outer: Rect, now: &str) {

@@ -33,7 +33,7 @@ added to the stream in a run beside the one on screen, and no memory depends on 
 whether the pair could be found by its own key.\n\n\
 Map: a row for each followed token, a column for each step, up to the playhead; all lanes on one scale. Rows of the marked role (the needle) are marked at the left; by role \
 they come first and are widened to a third of the height. Where a pixel stands for several rows it shows the mean of their errors, none counted above 1. Arrows up and down in a focused map select the row above or below.\n\n\
-By age: the median error by the number of writes since the token's own, with the quartiles as a band, over all tokens and steps computed, wherever the playhead is.\n\n\
+By age: the median error by the number of writes since the token's own, itself counted, with the quartiles as a band, over all tokens and steps computed, wherever the playhead is.\n\n\
 Score and loss: for a LoLA lane, the score a token had on leaving the window (SRE, where that is the lane's score) against its true error at the playhead, and Spearman's rank correlation: does \
 the score predict the loss? Cached tokens are recalled whole, so the question is about those folded. Hover for the exact numbers; click to select a token.";
 
@@ -52,10 +52,11 @@ enum View {
 /// Whose errors a forgetting curve has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Group {
+    /// Of tokens of the marked role; of all, where no role is marked.
     #[default]
-    All,
     Marked,
     Others,
+    All,
 }
 
 /// See [`HELP`].
@@ -209,7 +210,7 @@ fn group(ui: &mut Ui, look: &Look<'_>, group: &mut Group) {
         Group::Others => "only others".to_owned(),
     };
     let response = ComboBox::from_id_salt("group").selected_text(title(*group)).width(80.0).show_ui(ui, |ui| {
-        for choice in [Group::All, Group::Marked, Group::Others] {
+        for choice in [Group::Marked, Group::Others, Group::All] {
             ui.selectable_value(group, choice, title(choice));
         }
     });

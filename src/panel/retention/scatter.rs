@@ -17,8 +17,8 @@ use crate::widget::palette::Ink;
 use crate::widget::raster::nearest;
 use crate::widget::ticks::{Scale, number};
 
-/// Errors smaller than this lie at the axis' edge: float32 knows no better.
-const FLOOR: f64 = 1e-9;
+/// Scores and errors are not told apart below this: rounding in float32 alone makes a relative squared error of up to about 1e-12.
+const FLOOR: f64 = 1e-12;
 
 /// A followed token that has left the window of a lane.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,8 +33,11 @@ pub(super) struct Dot {
 }
 
 impl Dot {
+    /// Score and error for ranks: what is nothing but rounding is equal.
     fn pair(&self) -> (f64, f64) {
-        (self.score, self.error)
+        // A comparison that NaN does not pass: it stays the largest.
+        let floor = |v: f64| if v < FLOOR { 0.0 } else { v };
+        (floor(self.score), floor(self.error))
     }
 }
 

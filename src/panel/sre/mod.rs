@@ -1,5 +1,6 @@
 //! Scores: how badly the state recalls each candidate for the cache, through time and at this step, and the threshold.
 
+mod blind;
 mod model;
 mod step;
 
@@ -7,6 +8,7 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{Align, Layout, Response, RichText, Shape, Stroke, TextureHandle, Ui, pos2, vec2};
 
+use self::blind::{admitted_blindly, blind, explain, shade, shade_steps};
 use self::model::{Candidate, Fate, axis, bin, bin_range, candidates, histogram};
 use self::step::{tell_candidate, this_step};
 use super::common::{
@@ -36,6 +38,9 @@ the same axis, twice: first as a histogram, whose bars are as long as there are 
 open ones were folded into the state. Triangles are spread sideways so that they do not hide each other; how far means nothing.\n\n\
 The formula: SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, against the state before the step. An empty state recalls zero, so the \
 first scores are |v|^2. The highest stay. (With another score, fifo say, the axis shows that one.)\n\n\
+Shaded steps scored against an empty state. Nothing is folded before the cache is full, so until then every score is |v|^2 and says nothing of what the \
+state recalls: of equal scores the older stay. The larger the cache, the longer that lasts and the more of it is filled blindly: why a larger cache \
+can do worse. A sentence above the plots says how many of the pairs in the cache came in that way.\n\n\
 The axis is logarithmic where scores are above zero; scores that have no place on it lie at its edge and are counted in words. Hover for \
 the exact numbers; click a candidate to select it.";
 
@@ -71,6 +76,10 @@ struct Held<'a> {
     scores: &'a Channel,
     threshold: Option<&'a Channel>,
     index: &'a Residency,
+    /// How many pairs are cached after each step.
+    cached: Option<&'a Channel>,
+    /// The steps that scored against an empty state.
+    blind: std::ops::Range<usize>,
     head: usize,
     chunks: usize,
     steps: usize,
@@ -110,6 +119,9 @@ impl Panel for Sre {
         let Self { lane: choice, index, step, .. } = self;
         let lane = choice.line(ui, look, &lanes, none, |lane| sentence(look, lane, index, step).unwrap_or_default());
         if let Some(lane) = lane {
+            if let Some(text) = said(look, lane, &mut self.index, &mut self.step) {
+                explain(ui, &text);
+            }
             self.plots(ui, look, lane, commands);
         }
     }
@@ -143,6 +155,20 @@ fn sentence(look: &Look<'_>, lane: usize, held: &mut Option<Indexed>, step_list:
     Some(text)
 }
 
+/// What is to be said of steps that scored against an empty state.
+fn said(look: &Look<'_>, lane: usize, held: &mut Option<Indexed>, step_list: &mut Cached<Key<()>, Vec<Candidate>>) -> Option<String> {
+    let trace = look.lanes[lane].trace;
+    let (ids, scores, admitted) = (trace.channel("candidates")?, trace.channel("candidate_scores")?, trace.channel("admitted")?);
+    let head = head_of(ids, look);
+    let index = index(held, look, lane, head)?;
+    let done = chunks_seen(look, lane).min(index.steps());
+    let step = done.checked_sub(1)?;
+    let list = step_list.get(Key::new(look, lane, head, done, ()), || candidates(ids, scores, index, head, step));
+    let blind = blind(look, lane, trace, index, head);
+    let cached = trace.channel("cached_count").and_then(|c| c.values(head).get(step)).map_or(0, |n| n as usize);
+    blind::sentence(list, step, &blind, (admitted_blindly(admitted, index, head, blind.clone(), done), cached))
+}
+
 impl Sre {
     fn plots(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, commands: &mut Vec<Command>) {
         let trace = look.lanes[lane].trace;
@@ -164,7 +190,9 @@ impl Sre {
         }
         let chunks = chunks_seen(look, lane).min(index.steps());
         let threshold = trace.channel("threshold");
-        let held = Held { ids, scores, threshold, index, head, chunks, steps, chunk, binned };
+        let blind = blind(look, lane, trace, index, head);
+        let cached = trace.channel("cached_count");
+        let held = Held { ids, scores, threshold, index, cached, blind, head, chunks, steps, chunk, binned };
         let size = vec2(ui.available_width(), ui.available_height().max(90.0));
         let gap = 2.0;
         // Side by side on one axis of scores; below each other only in a panel that is narrow and high enough for two.
@@ -210,6 +238,9 @@ fn legend(look: &Look<'_>, held: &Held<'_>, ink: &Ink) -> Vec<Entry> {
     if let Some(name) = marked_name(&look.plan.stream) {
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
+    if !held.blind.is_empty() {
+        legend.push(Entry::new(Sign::Square, shade(ink), "state empty"));
+    }
     legend
 }
 
@@ -237,6 +268,7 @@ fn through_time(
         let marks = raster::draw(canvas.0[0], canvas.0[1], scale * 0.8, &points, inks);
         [texture(ui, "scores", heat), texture(ui, "marked scores", marks)]
     });
+    shade_steps(ui, &chart, held, &ink);
     for picture in pictures {
         paint_until(ui, &chart, picture, held.chunks as f64);
     }
@@ -333,6 +365,7 @@ fn hover_time(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'
     if let Some(t) = held.threshold(step) {
         rows.push(("threshold", number(t)));
     }
+    rows.push(blind::fact(held, step));
     if let Some(each) = crowd(response, chart, held.steps) {
         rows.push(("drawn", format!("the {} count of the {each} steps in each pixel", Rule::Max.title())));
     }

@@ -1,0 +1,299 @@
+//! The retention panel, the study behind it, and what the scores panel says of a cache that was filled blindly: on needles.
+
+#![cfg(feature = "gui")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use eframe::egui::{self, Theme, Vec2, vec2};
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use egui_kittest::{Harness, SnapshotResults};
+use mnemoscope::app::command::{Command, ViewCommand};
+use mnemoscope::app::state::Runs;
+use mnemoscope::app::study::retention::Ask;
+use mnemoscope::app::study::{Studies, StudyCommand, Wake};
+use mnemoscope::app::theme::{self, ThemeChoice};
+use mnemoscope::engine::headless;
+use mnemoscope::metric::retention::{Follow, Which};
+use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
+use mnemoscope::session::plan::Plan;
+use mnemoscope::session::{BackendChoice, LaneSpec, Session};
+use mnemoscope::trace::LaneTrace;
+
+/// A plan, what its run wrote, and its retention map.
+struct Run {
+    plan: Arc<Plan>,
+    traces: Vec<LaneTrace>,
+    studies: Studies,
+}
+
+/// Waits for a study that has been asked.
+fn wait(studies: &mut Studies) {
+    let start = Instant::now();
+    while studies.retention.running() && start.elapsed() < Duration::from_secs(120) {
+        studies.receive();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(!studies.retention.running());
+}
+
+fn follow(plan: &Arc<Plan>, studies: &mut Studies, follow: Follow) {
+    let mut runs = Runs::default();
+    runs.start(Arc::clone(plan));
+    runs.present(0);
+    let wake: Wake = Arc::new(|| {});
+    studies.command(StudyCommand::Retention(Ask::Follow(follow)), &runs, &plan.session, &wake);
+}
+
+fn needles(lanes: impl Fn(&mut Vec<LaneSpec>)) -> Arc<Plan> {
+    let mut session = Session::open(Path::new("sessions/needles.ron")).unwrap();
+    session.backend = BackendChoice::Cpu;
+    lanes(&mut session.lanes);
+    Arc::new(Plan::new(&session, None).unwrap())
+}
+
+/// The needles session as it is shipped.
+static NEEDLES: LazyLock<Run> = LazyLock::new(|| {
+    let plan = needles(|_| {});
+    let traces = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap().traces;
+    let mut studies = Studies::default();
+    follow(&plan, &mut studies, Follow::default());
+    wait(&mut studies);
+    Run { plan, traces, studies }
+});
+
+struct Shown<'a> {
+    panel: Box<dyn Panel>,
+    run: &'a Run,
+    studies: &'a Studies,
+    writes: usize,
+    selection: Selection,
+    commands: Vec<Command>,
+    spent: Duration,
+}
+
+impl<'a> Shown<'a> {
+    fn new(name: &str, run: &'a Run) -> Self {
+        let entry = PANELS.iter().find(|p| p.name == name).unwrap();
+        let writes = run.plan.stream.writes();
+        let selection = Selection::default();
+        Self { panel: (entry.make)(), run, studies: &run.studies, writes, selection, commands: Vec::new(), spent: Duration::ZERO }
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui) {
+        let dark = ui.visuals().dark_mode;
+        let lanes = self.run.plan.lanes.iter().zip(&self.run.traces);
+        let looks: Vec<LaneLook<'_>> =
+            lanes.map(|(plan, trace)| LaneLook { plan, trace, spent: (0.0, 0), colour: theme::lane_colour(plan.colour, dark) }).collect();
+        let look = Look {
+            plan: &self.run.plan,
+            lanes: &looks,
+            writes: self.writes,
+            reached: self.run.plan.stream.writes(),
+            kv_head: 0,
+            query_head: 0,
+            selection: self.selection,
+            studies: self.studies,
+        };
+        self.commands.clear();
+        egui::Frame::central_panel(ui.style()).show(ui, |ui| {
+            let start = Instant::now();
+            self.panel.ui(ui, &look, &mut self.commands);
+            self.spent = start.elapsed();
+        });
+    }
+}
+
+fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
+    let theme = if dark { Theme::Dark } else { Theme::Light };
+    let choice = if dark { ThemeChoice::Dark } else { ThemeChoice::Light };
+    let mut harness = Harness::builder()
+        .with_size(size)
+        .with_pixels_per_point(1.5)
+        .with_theme(theme)
+        .with_max_steps(12)
+        .with_context_setup(move |ctx| theme::install(ctx, choice, 1.0))
+        .wgpu()
+        .build_ui_state(|ui, shown: &mut Shown<'_>| shown.ui(ui), shown);
+    harness.run();
+    harness
+}
+
+const SIZE: Vec2 = vec2(620.0, 420.0);
+
+#[test]
+fn the_map_shows_lola_keeping_the_needles_and_lolcats_losing_them() {
+    let map = &NEEDLES.studies.retention.of(&NEEDLES.plan).unwrap().map;
+    for lane in 0..5 {
+        let mut e: Vec<f32> = (0..96).filter_map(|t| map.error(lane, 0, 63, t)).collect();
+        e.sort_by(f32::total_cmp);
+        println!("errors {:?}", [e[0], e[20], e[48], e[80], e[90], e[95]]);
+    }
+    let mut results = SnapshotResults::new();
+    for dark in [false, true] {
+        let theme = if dark { "dark" } else { "light" };
+        for (view, name) in [("Map", "map"), ("By age", "age"), ("Score and loss", "score")] {
+            let mut harness = harness(Shown::new("retention", &NEEDLES), SIZE, dark);
+            harness.get_by_label(view).click();
+            harness.run();
+            results.add(harness.try_snapshot(format!("retention_needles_{name}_{theme}")));
+        }
+    }
+    let harness = harness(Shown::new("retention", &NEEDLES), SIZE, true);
+    let said = |lane: &str| {
+        let start = format!("Retention of 96 tokens in lane {lane}: median error now: needle ");
+        let label = harness.get_by_label_contains(&start).accesskit_node().label().unwrap();
+        label[start.len()..].split(',').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(said("full") < 0.05 && said("LoLA") < 0.05, "{} {}", said("full"), said("LoLA"));
+    assert!(said("LoLCATs") > 0.5 && said("linear") > 0.5, "{} {}", said("LoLCATs"), said("linear"));
+}
+
+#[test]
+fn the_errors_of_the_map_are_those_that_hover_and_playhead_tell() {
+    let map = &NEEDLES.studies.retention.of(&NEEDLES.plan).unwrap().map;
+    let column = 31;
+    let write = map.probes().columns()[column].writes;
+    let mut shown = Shown::new("retention", &NEEDLES);
+    shown.writes = write + 10;
+    let mut harness = harness(shown, SIZE, true);
+    // The row at the bottom: by role, the last of the hay.
+    let rect = harness.get_by_label_contains("Retention of 96 tokens in lane OVQ").rect();
+    let token = map.probes().tokens().len() - 1;
+    assert!(map.probes().tokens()[token] > write, "it is not written yet");
+    let x = |step: f32| rect.left() + (step / 64.0) * rect.width();
+    harness.hover_at(egui::pos2(x(31.5), rect.bottom() - 0.4));
+    harness.run();
+    harness.get_by_label("not written yet");
+    let first = NEEDLES.plan.stream.labels().roles.of_write.iter().position(|&r| r == 1).unwrap();
+    assert_eq!(map.probes().tokens().iter().position(|&t| t == first), map.probes().tokens().binary_search(&first).ok());
+    harness.hover_at(egui::pos2(x(31.5), rect.top() + 1.0));
+    harness.run();
+    assert_eq!(harness.state().commands.first(), Some(&Command::View(ViewCommand::Hover(first))), "the first needle's row is on top");
+    let ovq = NEEDLES.plan.lanes.iter().position(|l| l.name == "OVQ 1024").unwrap();
+    match map.error(ovq, 0, column, map.probes().tokens().binary_search(&first).unwrap()) {
+        Some(error) => drop(harness.get_by_label(&mnemoscope::widget::ticks::number(f64::from(error)))),
+        None => drop(harness.get_by_label("not written yet")),
+    }
+    harness.hover_at(egui::pos2(x(50.0), rect.top() + 1.0));
+    harness.run();
+    harness.get_by_label("after the playhead");
+}
+
+#[test]
+fn a_map_is_asked_for_once_and_an_earlier_runs_is_not_drawn() {
+    let plan = needles(|lanes| lanes.truncate(1));
+    let traces = vec![plan.lanes[0].trace()];
+    let run = Run { plan: Arc::clone(&plan), traces, studies: Studies::default() };
+    let mut harness = harness(Shown::new("retention", &run), SIZE, true);
+    // One full lane is little work: it was asked for in the first frame, and not again.
+    harness.get_by_label_contains("Not followed yet. 96 tokens at every step: ");
+    harness.step();
+    assert_eq!(harness.state().commands, []);
+    harness.get_by_label("Follow").click();
+    harness.run();
+    drop(harness);
+    let stale = Run { studies: Studies::default(), traces: vec![plan.lanes[0].trace()], plan };
+    let mut shown = Shown::new("retention", &stale);
+    shown.studies = &NEEDLES.studies;
+    let mut frames = Vec::new();
+    let mut harness = Harness::builder().with_size(SIZE).build_ui_state(
+        |ui, shown: &mut Shown<'_>| {
+            shown.ui(ui);
+            frames.push(shown.commands.clone());
+        },
+        shown,
+    );
+    harness.run();
+    harness.get_by_label_contains("The map that was made belongs to an earlier run.");
+    drop(harness);
+    let asked = frames.iter().flatten().filter(|c| matches!(c, Command::Study(StudyCommand::Retention(Ask::Follow(_))))).count();
+    let quick = NEEDLES.studies.retention.quick().unwrap();
+    assert_eq!(asked, usize::from(quick), "a quick map is made again by itself, once");
+}
+
+#[test]
+fn a_study_can_be_stopped_and_keeps_what_it_found() {
+    let plan = needles(|_| {});
+    let mut studies = Studies::default();
+    follow(&plan, &mut studies, Follow { which: Which::Even, count: 512, seed: 0 });
+    let start = Instant::now();
+    while studies.retention.of(&plan).unwrap().map.done(0) == 0 && start.elapsed() < Duration::from_secs(60) {
+        studies.receive();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let runs = Runs::default();
+    let wake: Wake = Arc::new(|| {});
+    studies.command(StudyCommand::Retention(Ask::Stop), &runs, &plan.session, &wake);
+    wait(&mut studies);
+    let finding = studies.retention.of(&plan).unwrap();
+    assert!(finding.map.done(0) > 0 && finding.done.is_none() && studies.retention.error().is_none());
+    assert!(studies.retention.quick().is_none(), "a stopped map says nothing of how long one takes");
+}
+
+#[test]
+fn the_panel_is_sound_at_every_step_and_size_and_quick() {
+    for view in ["Map", "By age", "Score and loss"] {
+        for size in [vec2(160.0, 110.0), vec2(420.0, 260.0), SIZE] {
+            let mut shown = Shown::new("retention", &NEEDLES);
+            shown.selection.token = Some(2000);
+            let mut harness = harness(shown, size, false);
+            harness.get_by_label(view).click();
+            harness.step();
+            for writes in [0, 1, 63, 64, 65, 2000, 4095, 4096, 512] {
+                harness.state_mut().writes = writes;
+                harness.step();
+            }
+            let mut spent: Vec<Duration> = (0..20)
+                .map(|_| {
+                    harness.step();
+                    harness.state().spent
+                })
+                .collect();
+            spent.sort();
+            println!("{view} {size}: {:?}", spent[10]);
+        }
+    }
+}
+
+#[test]
+fn the_scores_panel_says_how_a_large_cache_was_filled() {
+    // TASKS.md: T/8 = 512 pairs do worse than 64.
+    let plan = needles(|lanes| {
+        lanes.retain(|l| l.name == "LoLA");
+        lanes[0].params = lanes[0].params.clone().with("cache", 512);
+    });
+    let traces = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap().traces;
+    let run = Run { plan, traces, studies: Studies::default() };
+    let mut shown = Shown::new("sre", &run);
+    // Window 256 and chunk 64: writes leave from step 4 on, 64 a step, so the cache is full after step 11.
+    shown.writes = 10 * 64;
+    let mut harness = harness(shown, vec2(560.0, 330.0), true);
+    let empty = "The state is empty: it recalls zero, so every score is |v|^2 = 1.00; equal scores keep the older writes.";
+    harness.get_by_label(empty);
+    // Step 12 is the first that folds; it still scores against nothing. From step 13 on there is something to score against.
+    harness.state_mut().writes = 13 * 64;
+    harness.run();
+    harness.get_by_label(empty);
+    harness.state_mut().writes = 14 * 64;
+    harness.run();
+    assert!(harness.query_by_label(empty).is_none());
+    let said = |harness: &Harness<'_, Shown<'_>>| {
+        let label =
+            harness.get_by_label_contains("were admitted while the state was empty (steps 4 to 12)").accesskit_node().value().unwrap();
+        label.split(' ').next().unwrap().parse::<usize>().unwrap()
+    };
+    println!("at step 13 {} of 512", said(&harness));
+    assert!(said(&harness) > 384, "{}", said(&harness));
+    let mut results = SnapshotResults::new();
+    results.add(harness.try_snapshot("sre_large_cache_dark"));
+    harness.state_mut().writes = 4096;
+    harness.run();
+    if let Some(label) = harness.query_by_label_contains("were admitted while the state was empty") {
+        println!("{:?}", label.accesskit_node().value());
+    }
+    results.add(harness.try_snapshot("sre_large_cache_end_dark"));
+}
