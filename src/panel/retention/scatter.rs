@@ -20,6 +20,9 @@ use crate::widget::ticks::{Scale, number};
 /// Scores and errors are not told apart below this: rounding in float32 alone makes a relative squared error of up to about 1e-12.
 const FLOOR: f64 = 1e-12;
 
+/// Where all errors are smaller, nothing is lost that scores could have foretold.
+const LITTLE: f64 = 0.001;
+
 /// A followed token that has left the window of a lane.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Dot {
@@ -77,6 +80,10 @@ fn sentence(dots: &[Dot]) -> String {
     let mut text = format!("Spearman's rank correlation of score and error: {all} (n = {n})");
     if m < n {
         text = format!("{text}; of those folded into the state {folded} (n = {m})");
+    }
+    // NaN fails this comparison too, as it must.
+    if !dots.is_empty() && dots.iter().all(|d| d.error < LITTLE) {
+        text = format!("{text}. All errors are below {LITTLE}: nothing is lost, so their order says little");
     }
     text
 }
@@ -138,7 +145,7 @@ fn plot(ui: &mut Ui, look: &Look<'_>, lane: usize, dots: &[Dot], commands: &mut 
     let edge = dots.iter().filter(|d| d.score <= FLOOR || d.error <= FLOOR || !(d.score + d.error).is_finite()).count();
     if edge > 0 {
         let lie = plural(edge, "token has", "tokens have");
-        ui.label(RichText::new(format!("{lie} no place on these axes (0 or no number) and lie at their edge")).color(ink.quiet));
+        ui.label(RichText::new(format!("{lie} no place on these axes (below 1e-12, or no number) and lie at their edge")).color(ink.quiet));
     }
     let size = vec2(ui.available_width(), ui.available_height().max(80.0));
     let describe = format!(

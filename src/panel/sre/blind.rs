@@ -3,13 +3,16 @@
 //! On needles this is why a larger cache does worse (TASKS.md): nothing is folded before the cache is full, so all that goes in
 //! before then is admitted blindly, the oldest first among equals.
 
+use std::collections::BTreeMap;
+
 use eframe::egui::{Color32, Label, Rect, RichText, Ui};
 
 use super::Held;
 use super::model::Candidate;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::Look;
-use crate::panel::common::plural;
+use crate::panel::common::{plural, quoted};
+use crate::stream::Stream;
 use crate::trace::{Channel, LaneTrace};
 use crate::widget::chart::Chart;
 use crate::widget::palette::Ink;
@@ -76,6 +79,49 @@ pub fn sentence(list: &[Candidate], step: usize, blind: &std::ops::Range<usize>,
     })
 }
 
+/// A text that many of the pairs in the cache have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crowd {
+    /// The text.
+    pub text: String,
+    /// Pairs with it in the cache.
+    pub cached: usize,
+    /// Pairs with it in the state.
+    pub folded: usize,
+}
+
+/// The texts that crowd the cache after `done` chunks: at most two, each an eighth of it or more, and the first a quarter. None where
+/// tokens have no texts.
+#[must_use]
+pub fn crowds(stream: &Stream, index: &Residency, done: usize) -> Vec<Crowd> {
+    let Some(texts) = &stream.labels().tokens else { return Vec::new() };
+    let mut counts: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+    let mut total = 0;
+    for (write, text) in texts.iter().enumerate().take(index.window_range(done).start) {
+        let cached = index.at(write, done) == Place::Cache;
+        counts.entry(text).or_default()[usize::from(!cached)] += 1;
+        total += usize::from(cached);
+    }
+    let mut most: Vec<_> = counts.into_iter().filter(|(_, [cached, _])| *cached > 1 && cached * 8 >= total).collect();
+    most.sort_by(|a, b| b.1[0].cmp(&a.1[0]).then(a.0.cmp(b.0)));
+    most.truncate(2);
+    if most.first().is_none_or(|(_, [cached, _])| cached * 4 < total) {
+        return Vec::new();
+    }
+    most.into_iter().map(|(text, [cached, folded])| Crowd { text: text.to_owned(), cached, folded }).collect()
+}
+
+/// What is to be said of them, in a cache of `cached` pairs.
+#[must_use]
+pub fn crowd_sentence(crowds: &[Crowd], cached: usize) -> Option<String> {
+    let each = |c: &Crowd| format!("{} are {} ({} in the state)", c.cached, quoted(&c.text), c.folded);
+    let list: Vec<String> = crowds.iter().map(each).collect();
+    (!list.is_empty()).then(|| {
+        let of = plural(cached, "cached pair", "cached pairs");
+        format!("Of {of} {}: what stays in the cache is not folded, so the state does not learn it, and the next of its kind scores high again.", list.join(", "))
+    })
+}
+
 /// Says it.
 pub(super) fn explain(ui: &mut Ui, text: &str) {
     ui.add(Label::new(RichText::new(text).color(Ink::of(ui).limit)).wrap());
@@ -110,6 +156,7 @@ pub(super) fn fact(held: &Held<'_>, step: usize) -> (&'static str, String) {
 mod tests {
     use super::super::model::Fate;
     use super::*;
+    use crate::stream::{Labels, StreamParts, Targets};
     use crate::trace::{Axis, ChannelSpec, Heads, Kind, Tolerance, TraceBlock, Values, Width};
 
     fn spec(name: &'static str, width: Width) -> ChannelSpec {
@@ -149,6 +196,28 @@ mod tests {
         assert_eq!(blind_steps(&index, cached, 0), 3, "steps 0, 1 and 2 scored against nothing");
         let admitted = trace.channel("admitted").unwrap();
         assert_eq!([3, 4].map(|done| admitted_blindly(admitted, &index, 0, 1..3, done)), [3, 2]);
+    }
+
+    #[test]
+    fn a_cache_full_of_copies_is_told() {
+        let (_, index) = run();
+        // After step 3 the cache holds 1, 2 and 5, the state 0, 3 and 4.
+        let labels = Labels { tokens: Some("b a a a b c x x".split(' ').map(str::to_owned).collect()), ..Labels::default() };
+        let rows = ndarray::Array3::zeros((1, 8, 1));
+        let parts = StreamParts {
+            keys: rows.clone(),
+            values: rows,
+            queries: ndarray::Array3::zeros((1, 0, 1)),
+            after: Vec::new(),
+            beta: 1.0,
+            targets: Targets::None,
+            labels,
+        };
+        let found = crowds(&Stream::new(parts).unwrap(), &index, 4);
+        assert_eq!(found, [Crowd { text: "a".to_owned(), cached: 2, folded: 1 }]);
+        let said = crowd_sentence(&found, 3).unwrap();
+        assert!(said.starts_with("Of 3 cached pairs 2 are 'a' (1 in the state): "), "{said}");
+        assert_eq!(crowd_sentence(&[], 3), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{Align, Layout, Response, RichText, Shape, Stroke, TextureHandle, Ui, pos2, vec2};
 
-use self::blind::{admitted_blindly, blind, explain, shade, shade_steps};
+use self::blind::{Crowd, admitted_blindly, blind, crowds, explain, shade, shade_steps};
 use self::model::{Candidate, Fate, axis, bin, bin_range, candidates, histogram};
 use self::step::{tell_candidate, this_step};
 use super::common::{
@@ -40,7 +40,8 @@ The formula: SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, against the s
 first scores are |v|^2. The highest stay. (With another score, fifo say, the axis shows that one.)\n\n\
 Shaded steps scored against an empty state. Nothing is folded before the cache is full, so until then every score is |v|^2 and says nothing of what the \
 state recalls: of equal scores the older stay. The larger the cache, the longer that lasts and the more of it is filled blindly: why a larger cache \
-can do worse. A sentence above the plots says how many of the pairs in the cache came in that way.\n\n\
+can do worse. What then stays in the cache is not folded, so the state does not learn it, and the next of its kind scores high again. Sentences above the \
+plots say how many of the pairs in the cache came in blindly, and which texts crowd it.\n\n\
 The axis is logarithmic where scores are above zero; scores that have no place on it lie at its edge and are counted in words. Hover for \
 the exact numbers; click a candidate to select it.";
 
@@ -54,6 +55,7 @@ pub struct Sre {
     binned: Cached<Key<()>, Option<Binned>>,
     picture: Cached<Key<Canvas>, [TextureHandle; 2]>,
     step: Cached<Key<()>, Vec<Candidate>>,
+    crowds: Cached<Key<()>, Vec<Crowd>>,
 }
 
 /// A run, a lane, a head, and where its tokens are.
@@ -119,7 +121,7 @@ impl Panel for Sre {
         let Self { lane: choice, index, step, .. } = self;
         let lane = choice.line(ui, look, &lanes, none, |lane| sentence(look, lane, index, step).unwrap_or_default());
         if let Some(lane) = lane {
-            if let Some(text) = said(look, lane, &mut self.index, &mut self.step) {
+            for text in said(look, lane, self).unwrap_or_default() {
                 explain(ui, &text);
             }
             self.plots(ui, look, lane, commands);
@@ -155,18 +157,23 @@ fn sentence(look: &Look<'_>, lane: usize, held: &mut Option<Indexed>, step_list:
     Some(text)
 }
 
-/// What is to be said of steps that scored against an empty state.
-fn said(look: &Look<'_>, lane: usize, held: &mut Option<Indexed>, step_list: &mut Cached<Key<()>, Vec<Candidate>>) -> Option<String> {
+/// What is to be said of steps that scored against an empty state, and of a cache full of copies.
+fn said(look: &Look<'_>, lane: usize, panel: &mut Sre) -> Option<Vec<String>> {
     let trace = look.lanes[lane].trace;
     let (ids, scores, admitted) = (trace.channel("candidates")?, trace.channel("candidate_scores")?, trace.channel("admitted")?);
     let head = head_of(ids, look);
-    let index = index(held, look, lane, head)?;
+    let index = index(&mut panel.index, look, lane, head)?;
     let done = chunks_seen(look, lane).min(index.steps());
     let step = done.checked_sub(1)?;
-    let list = step_list.get(Key::new(look, lane, head, done, ()), || candidates(ids, scores, index, head, step));
+    let list = panel.step.get(Key::new(look, lane, head, done, ()), || candidates(ids, scores, index, head, step));
     let blind = blind(look, lane, trace, index, head);
     let cached = trace.channel("cached_count").and_then(|c| c.values(head).get(step)).map_or(0, |n| n as usize);
-    blind::sentence(list, step, &blind, (admitted_blindly(admitted, index, head, blind.clone(), done), cached))
+    let first = blind::sentence(list, step, &blind, (admitted_blindly(admitted, index, head, blind.clone(), done), cached));
+    // Before the state holds anything, of a lane with another score too, there is nothing that it could have learnt.
+    let learning = !blind.is_empty() && step >= blind.end;
+    let crowds: &[Crowd] =
+        if learning { panel.crowds.get(Key::new(look, lane, head, done, ()), || crowds(&look.plan.stream, index, done)) } else { &[] };
+    Some(first.into_iter().chain(blind::crowd_sentence(crowds, cached)).collect())
 }
 
 impl Sre {
