@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use mnemoscope::engine::{Devices, RunError, headless};
-use mnemoscope::layer::KINDS;
 use mnemoscope::layer::workload::Workload;
+use mnemoscope::layer::{KINDS, LayerKind};
 use mnemoscope::metric::retention::{Follow, MOST_READS, Probes, RetentionError, RetentionMap, Which, by_age, run};
 use mnemoscope::param::Params;
 use mnemoscope::session::plan::Plan;
@@ -193,7 +193,11 @@ fn probes_change_nothing(plan: &Plan) {
 }
 
 fn every_layer() -> Vec<LaneSpec> {
-    KINDS.iter().take(8).map(|k| LaneSpec::new(k.name(), k.name(), Params::default())).collect()
+    let params = |k: &dyn LayerKind| {
+        // A codebook is fitted on as many keys as the stream has: fewer than the default asks for.
+        if k.params().iter().any(|p| p.name == "codes") { Params::default().with("codes", 32) } else { Params::default() }
+    };
+    KINDS.iter().take(8).map(|k| LaneSpec::new(k.name(), k.name(), params(*k))).collect()
 }
 
 #[test]
