@@ -8,7 +8,8 @@
 @group(0) @binding(5) var<storage, read> state: array<f32>;
 // The feature map's, and from LINEAR_AT on the factor w on the state's part for each query head.
 @group(0) @binding(6) var<storage, read> weights: array<f32>;
-// Outputs [QUERY_HEADS, block reads, DV], then shares [QUERY_HEADS, block reads, 3].
+// Outputs [QUERY_HEADS, block reads, DV], shares [QUERY_HEADS, block reads, 3], and where ATTENTION the largest logit and the
+// normaliser [QUERY_HEADS, block reads, 2].
 @group(0) @binding(7) var<storage, read_write> answers: array<f32>;
 
 var<workgroup> pair_ids: array<u32, GROUP>;
@@ -107,5 +108,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         answers[shares] = raw_sum[lane] / whole[lane];
         answers[shares + 1u] = cache_sum[lane] / whole[lane];
         answers[shares + 2u] = state_sum[lane] / whole[lane];
+        if ATTENTION {
+            let sums = QUERY_HEADS * step.block_reads * (DV + 3u) + (row + lane) * 2u;
+            answers[sums] = top_logit[lane];
+            answers[sums + 1u] = whole[lane];
+        }
     }
 }

@@ -1,4 +1,5 @@
-// Scores four candidates of one head against the state before the update: SRE, or (FIFO) the write's index.
+// Scores four candidates of one head against the state before the update: SRE, or (FIFO) the write's index, or (GIVEN) what is
+// known of each write.
 @group(0) @binding(0) var<storage, read> keys: array<f32>;
 @group(0) @binding(1) var<storage, read> values: array<f32>;
 @group(0) @binding(2) var<storage, read> cached: array<u32>;
@@ -6,6 +7,8 @@
 @group(0) @binding(4) var<storage, read> weights: array<f32>;
 @group(0) @binding(5) var<storage, read_write> scores: array<f32>;
 @group(0) @binding(6) var<storage, read_write> record: array<u32>;
+// [HEADS, T] where GIVEN.
+@group(0) @binding(7) var<storage, read> given: array<f32>;
 
 fn candidate(head: u32, at: u32) -> u32 {
     if at < step.cached {
@@ -22,7 +25,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let at = min(first + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(step.candidates - 1u));
     let ids = vec4<u32>(candidate(head, at.x), candidate(head, at.y), candidate(head, at.z), candidate(head, at.w));
     var score = vec4<f32>(ids);
-    if !FIFO {
+    if GIVEN {
+        let own = head * step.writes + ids;
+        score = vec4<f32>(given[own.x], given[own.y], given[own.z], given[own.w]);
+    } else if !FIFO {
         let writes = head * step.writes + ids;
         var recalled: array<vec4<f32>, SLOTS>;
         var whole = vec4<f32>(0.0);

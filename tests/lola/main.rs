@@ -43,4 +43,5 @@ fn wide(values: &Values) -> Vec<f64> {
 mod capture;
 mod effective;
 mod properties;
+mod scores;
 mod weights;

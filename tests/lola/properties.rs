@@ -32,7 +32,8 @@ struct Case {
 
 fn case() -> impl Strategy<Value = Case> {
     let maps = prop::sample::select(vec!["elu1", "relu", "hedgehog", "taylor2", "favor"]);
-    let lane = (0..40_usize, 0..30_usize, 1..18_usize, maps, prop::sample::select(vec!["sre", "sre", "fifo"]));
+    let lane =
+        (0..40_usize, 0..30_usize, 1..18_usize, maps, prop::sample::select(vec!["sre", "sre", "fifo", "random", "attention", "kernel"]));
     let stream = (1..3_usize, 1..4_usize, 1..8_usize, 1..8_usize, 1..70_usize, 0..50_usize);
     (lane, stream, prop::sample::select(vec![1.0, 0.25, 7.0]), any::<bool>(), any::<u64>()).prop_map(
         |((window, cache, chunk, fmap, score), (hkv, group, dk, dv, writes, reads), linear_weight, weights, seed)| Case {
@@ -70,6 +71,8 @@ impl Case {
         after.sort_unstable();
         let (targets, labels) = (Targets::None, Labels::default());
         let stream = Stream::new(StreamParts { keys, values, queries, after, beta: 0.8, targets, labels }).unwrap();
+        let silent = (0..self.reads).map(|r| (self.seed as usize + r) % 3 == 0).collect();
+        let stream = stream.with_silent(silent).unwrap();
         let params = Params::default()
             .with("window", self.window as i64)
             .with("cache", self.cache as i64)

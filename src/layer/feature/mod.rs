@@ -74,7 +74,7 @@ pub const PROJECTION: ParamSpec = ParamSpec {
 pub const SEED: ParamSpec = ParamSpec {
     name: "seed",
     title: "seed",
-    doc: "The seed of whatever this layer draws (the random directions of FAVOR+).",
+    doc: "The seed of whatever this layer draws: the random directions of FAVOR+, the scores of a cache that is left to chance.",
     kind: ParamKind::Int { min: 0, max: i64::MAX, default: 0, log: false },
 };
 

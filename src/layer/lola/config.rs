@@ -4,16 +4,8 @@
 
 use std::ops::Range;
 
+pub use super::score::Score;
 use crate::layer::{Cost, LayerError, Setup, feature};
-
-/// What a candidate's score is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Score {
-    /// Self-recall error.
-    Sre,
-    /// The write's index.
-    Fifo,
-}
 
 /// Which candidates' scores a trace holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +69,7 @@ impl Config {
             cache: p.size("cache"),
             chunk: setup.chunk,
             beta: setup.beta(),
-            score: if p.choice("score") == "fifo" { Score::Fifo } else { Score::Sre },
+            score: Score::of(p.choice("score")),
             writes: setup.stream.writes(),
             kv_heads: setup.stream.kv_heads(),
             recorded: Recorded::All,
@@ -91,10 +83,16 @@ impl Config {
         self.writes.div_ceil(self.chunk)
     }
 
+    /// Writes in all after `steps` steps.
+    #[must_use]
+    pub fn written(&self, steps: usize) -> usize {
+        (steps * self.chunk).min(self.writes)
+    }
+
     /// The writes that have left the window after `steps` steps: all ids below this.
     #[must_use]
     pub fn outside_window(&self, steps: usize) -> usize {
-        (steps * self.chunk).min(self.writes).saturating_sub(self.window)
+        self.written(steps).saturating_sub(self.window)
     }
 
     /// Pairs in the cache after `steps` steps. Nothing is folded before the cache is full, and a full one stays full.
@@ -106,7 +104,7 @@ impl Config {
     /// The sizes of step `index`.
     #[must_use]
     pub fn step(&self, index: usize) -> Step {
-        let writes = (index * self.chunk).min(self.writes)..((index + 1) * self.chunk).min(self.writes);
+        let writes = self.written(index)..self.written(index + 1);
         let leaving = self.outside_window(index)..self.outside_window(index + 1);
         let cached = self.cached(index);
         let candidates = cached + leaving.len();
@@ -151,11 +149,21 @@ impl Config {
         let pairs = (self.window + self.chunk + self.cache).min(self.writes) as u64;
         let linear = d * (dv + 1);
         // Every pair is folded once, and scored once in each update it is a candidate of.
+        let times = 1 + self.cached(self.steps()).div_ceil(self.chunk) as u64;
         let scored = match self.score {
-            Score::Sre => 1 + self.cached(self.steps()).div_ceil(self.chunk) as u64,
-            Score::Fifo => 0,
+            Score::Sre => times * linear,
+            // Two products with each of the chunk's queries, of all query heads of the group.
+            Score::Kernel => {
+                let (s, steps) = (&setup.stream, self.steps().max(1) as u64);
+                let queries = (s.reads() * (s.query_heads() / s.kv_heads())) as u64 / steps;
+                times * queries * (dk + d)
+            }
+            // What is summed for `attention` is made for the read.
+            Score::Fifo | Score::Random | Score::Attention => 0,
         };
-        Cost { state_numbers: pairs * (dk + dv) + linear, write_madds: linear * (1 + scored), read_madds: pairs * (dk + dv) + linear }
+        // A sum for each pair that is kept whole.
+        let sums = if self.score == Score::Attention { pairs } else { 0 };
+        Cost { state_numbers: pairs * (dk + dv) + linear + sums, write_madds: linear + scored, read_madds: pairs * (dk + dv) + linear }
     }
 }
 

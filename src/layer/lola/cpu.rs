@@ -8,7 +8,8 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
 use super::config::{Config, Recorded, Score, Step};
-use super::trace::{HeadTrace, channel};
+use super::score::{self, add_kernel_errors};
+use super::trace::{HeadTrace, channel, kept_whole};
 use crate::layer::feature::FeatureMap;
 use crate::layer::real::{EPSILON, Real, cast};
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
@@ -41,6 +42,9 @@ struct Head<R> {
     normaliser: Array1<R>,
     /// The ids in the cache, ascending.
     cached: Vec<usize>,
+    /// What each write is scored by, for the scores that are not made at the update: drawn once, or the attention received so
+    /// far. Else empty.
+    given: Vec<R>,
 }
 
 /// A running layer.
@@ -73,9 +77,22 @@ impl<R: Real> Lola<R> {
         let map = FeatureMap::new(super::NAME, setup)?;
         let linear_weights = Config::linear_weights(setup)?;
         let stream = Arc::clone(&setup.stream);
-        let empty =
-            Head { state: Array2::zeros((map.dim(), stream.value_dim())), normaliser: Array1::zeros(map.dim()), cached: Vec::new() };
-        let heads = vec![empty; stream.kv_heads()];
+        let empty = Head {
+            state: Array2::zeros((map.dim(), stream.value_dim())),
+            normaliser: Array1::zeros(map.dim()),
+            cached: Vec::new(),
+            given: Vec::new(),
+        };
+        let mut heads = vec![empty; stream.kv_heads()];
+        let (writes, all) = (stream.writes(), heads.len());
+        match config.score {
+            Score::Random => {
+                let drawn = score::random(setup.params.int("seed").unsigned_abs(), all, writes);
+                heads.iter_mut().zip(drawn.chunks(writes)).for_each(|(h, own)| h.given = own.iter().map(|&x| R::from_f32(x)).collect());
+            }
+            Score::Attention => heads.iter_mut().for_each(|h| h.given = vec![R::zero(); writes]),
+            Score::Sre | Score::Fifo | Score::Kernel => {}
+        }
         Ok(Self { shared: Shared { config, stream, map, linear_weights }, heads, position: 0 })
     }
 }
@@ -109,25 +126,39 @@ impl<R: Real> Layer for Lola<R> {
         let normaliser = self.heads.iter().flat_map(|h| h.normaliser.iter().copied()).collect();
         let cached = self.heads.iter().flat_map(|h| h.cached.iter().map(|&id| id as i32)).collect();
         let n = self.shared.config.cached(self.position);
-        Ok(Snapshot {
-            position: self.position,
-            arrays: vec![
-                StateArray { name: "state", shape: vec![heads, d, dv], values: R::values(state) },
-                StateArray { name: "normaliser", shape: vec![heads, d], values: R::values(normaliser) },
-                StateArray { name: "cached", shape: vec![heads, n], values: Values::I32(cached) },
-            ],
-        })
+        let mut arrays = vec![
+            StateArray { name: "state", shape: vec![heads, d, dv], values: R::values(state) },
+            StateArray { name: "normaliser", shape: vec![heads, d], values: R::values(normaliser) },
+            StateArray { name: "cached", shape: vec![heads, n], values: Values::I32(cached) },
+        ];
+        if self.shared.config.score == Score::Attention {
+            let window = self.shared.config.outside_window(self.position)..self.shared.config.written(self.position);
+            let of_head = |h: &Head<R>| h.cached.iter().copied().chain(window.clone()).map(|id| h.given[id]).collect::<Vec<_>>();
+            let received = self.heads.iter().flat_map(of_head).collect();
+            arrays.push(StateArray { name: "received", shape: vec![heads, n + window.len()], values: R::values(received) });
+        }
+        Ok(Snapshot { position: self.position, arrays })
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), LayerError> {
         let (heads, d, dv) = (self.heads.len(), self.shared.map.dim(), self.shared.stream.value_dim());
         let state = real_array::<R>(snapshot, "state", &[heads, d, dv])?;
         let normaliser = real_array::<R>(snapshot, "normaliser", &[heads, d])?;
-        let cached = super::trace::cached_ids(&self.shared.config, snapshot)?;
+        let config = &self.shared.config;
+        let cached = super::trace::cached_ids(config, snapshot)?;
+        let kept: Vec<Vec<usize>> = cached.iter().map(|ids| kept_whole(config, snapshot.position, ids)).collect();
+        let received = match config.score {
+            Score::Attention => real_array::<R>(snapshot, "received", &[heads, kept[0].len()])?,
+            _ => &[],
+        };
         for (h, head) in self.heads.iter_mut().enumerate() {
             head.state.iter_mut().zip(&state[h * d * dv..]).for_each(|(to, &from)| *to = from);
             head.normaliser.iter_mut().zip(&normaliser[h * d..]).for_each(|(to, &from)| *to = from);
             head.cached = cached[h].iter().map(|&id| id as usize).collect();
+            if !received.is_empty() || config.score == Score::Attention {
+                head.given.fill(R::zero());
+                kept[h].iter().zip(&received[h * kept[h].len()..]).for_each(|(&id, &sum)| head.given[id] = sum);
+            }
         }
         self.position = snapshot.position;
         Ok(())
@@ -148,7 +179,8 @@ impl<R: Real> Head<R> {
         let mut out = HeadOutput { steps: HeadTrace::default(), outputs: vec![Vec::new(); group], shares: vec![Vec::new(); group] };
         for step in steps {
             let step = shared.config.step(step);
-            if record == Record::All {
+            // What the reads attend to is part of this memory.
+            if record == Record::All || shared.config.score == Score::Attention {
                 self.read(shared, index, &step, &mut out);
             }
             self.update(shared, index, &step, (record == Record::All).then_some(&mut out.steps));
@@ -157,7 +189,7 @@ impl<R: Real> Head<R> {
     }
 
     /// Answers the chunk's reads with the state as it is before the update.
-    fn read(&self, shared: &Shared<R>, index: usize, step: &Step, out: &mut HeadOutput<R>) {
+    fn read(&mut self, shared: &Shared<R>, index: usize, step: &Step, out: &mut HeadOutput<R>) {
         let stream = &shared.stream;
         let reads = stream.reads_within(step.writes.clone());
         if reads.is_empty() {
@@ -173,16 +205,19 @@ impl<R: Real> Head<R> {
         let tiles: Vec<Range<usize>> = reads.clone().step_by(rows).map(|r| r..(r + rows).min(reads.end)).collect();
         for local in 0..out.outputs.len() {
             let query_head = index * out.outputs.len() + local;
-            let answers: Vec<_> = tiles.par_iter().map(|tile| self.answer(shared, query_head, tile.clone(), &pairs)).collect();
-            for (outputs, shares) in answers {
-                out.outputs[local].extend(outputs);
-                out.shares[local].extend(shares);
+            let this = &*self;
+            let answers: Vec<_> = tiles.par_iter().map(|tile| this.answer(shared, query_head, tile.clone(), &pairs)).collect();
+            for answer in answers {
+                out.outputs[local].extend(answer.outputs);
+                out.shares[local].extend(answer.shares);
+                // In the order of heads, reads and pairs, whoever was done first.
+                ids.iter().zip(answer.received).for_each(|(&id, weight)| self.given[id] = self.given[id] + weight);
             }
         }
     }
 
-    /// Outputs [tile, dv] and shares [tile, 3] of some reads of one query head.
-    fn answer(&self, shared: &Shared<R>, query_head: usize, tile: Range<usize>, pairs: &Pairs<R>) -> (Vec<R>, Vec<R>) {
+    /// What some reads of one query head get.
+    fn answer(&self, shared: &Shared<R>, query_head: usize, tile: Range<usize>, pairs: &Pairs<R>) -> Answer<R> {
         let stream = &shared.stream;
         let queries: Array2<R> = cast(stream.queries().slice(s![query_head, tile.clone(), ..]));
         let features = shared.map.queries(query_head, &queries.view());
@@ -191,7 +226,7 @@ impl<R: Real> Head<R> {
         // The largest logit, or 0 if that is larger, is taken out of every part: e^(-m) of the state's weight and of the epsilon.
         let mut scales = Vec::with_capacity(tile.len());
         let mut shares = Vec::with_capacity(3 * tile.len());
-        for (mut row, read) in weights.rows_mut().into_iter().zip(tile) {
+        for (mut row, read) in weights.rows_mut().into_iter().zip(tile.clone()) {
             let after = stream.after()[read] as usize;
             // The chunk's writes that this read may not see yet; the cached pairs come after them.
             let (hidden, cached) = (after - pairs.raw.start, pairs.raw.len());
@@ -207,6 +242,7 @@ impl<R: Real> Head<R> {
         let mut outputs = weights.dot(&pairs.values);
         let from_state = features.dot(&self.state);
         let of_state = features.dot(&self.normaliser);
+        let mut received = vec![zero; if shared.config.score == Score::Attention { pairs.keys.nrows() } else { 0 }];
         let (weight, epsilon) = (R::from_f64(shared.linear_weights[query_head]), R::from_f64(EPSILON));
         for (r, mut row) in outputs.rows_mut().into_iter().enumerate() {
             let linear = weight * scales[r];
@@ -217,8 +253,11 @@ impl<R: Real> Head<R> {
             for x in share {
                 *x = *x / whole;
             }
+            if !received.is_empty() && !stream.is_silent(tile.start + r) {
+                received.iter_mut().zip(weights.row(r)).for_each(|(sum, &w)| *sum = *sum + w / whole);
+            }
         }
-        (outputs.into_iter().collect(), shares)
+        Answer { outputs: outputs.into_iter().collect(), shares, received }
     }
 
     /// Scores the candidates, keeps the best in the cache and folds the others into the state.
@@ -227,6 +266,8 @@ impl<R: Real> Head<R> {
         let scores = match shared.config.score {
             Score::Sre => self.self_recall_errors(shared, index, &ids),
             Score::Fifo => ids.iter().map(|&id| R::from_f64(id as f64)).collect(),
+            Score::Random | Score::Attention => ids.iter().map(|&id| self.given[id]).collect(),
+            Score::Kernel => kernel_errors(shared, index, step, &ids),
         };
         let order = ranking(&scores);
         let mut keep = vec![false; ids.len()];
@@ -270,6 +311,38 @@ impl<R: Real> Head<R> {
     }
 }
 
+/// How badly phi(q).phi(k) stands in for e^(beta q.k), for each write in `ids`, on the queries of the step's chunk.
+fn kernel_errors<R: Real>(shared: &Shared<R>, index: usize, step: &Step, ids: &[usize]) -> Vec<R> {
+    let stream = &shared.stream;
+    let reads: Vec<usize> = score::counted(stream, stream.reads_within(step.writes.clone())).collect();
+    let group = stream.query_heads() / stream.kv_heads();
+    let share = R::one() / R::from_f64((reads.len() * group).max(1) as f64);
+    let rows = feature_rows(shared.map.dim().max(reads.len()));
+    let errors = |ids: &[usize]| {
+        let keys: Array2<R> = gather(&stream.keys_of(index), ids);
+        let mut errors = vec![R::zero(); ids.len()];
+        for query_head in index * group..(index + 1) * group {
+            for reads in reads.chunks(READ_ROWS) {
+                let queries: Array2<R> = gather(&stream.queries().index_axis(Axis(0), query_head), reads);
+                let (keys, queries) = ((index, &keys.view()), (query_head, &queries.view()));
+                add_kernel_errors(&mut errors, &shared.map, keys, queries, (shared.config.beta, share));
+            }
+        }
+        errors
+    };
+    ids.par_chunks(rows).map(errors).collect::<Vec<_>>().concat()
+}
+
+/// What some reads of one query head got.
+struct Answer<R> {
+    /// [reads, dv].
+    outputs: Vec<R>,
+    /// [reads, 3].
+    shares: Vec<R>,
+    /// What each pair got of the reads' weight, where that is counted.
+    received: Vec<R>,
+}
+
 /// The pairs that a chunk's reads see whole: the raw ones, then the cached ones.
 struct Pairs<R> {
     keys: Array2<R>,
@@ -304,7 +377,7 @@ impl<R: Real> HeadTrace<R> {
         let worst_kept = (config.cache > 0 && step.kept == config.cache).then(|| scores[order[step.kept - 1]]);
         self.threshold.push(worst_kept.unwrap_or_else(R::nan));
         self.select_margin.push(match worst_kept {
-            Some(kept) if step.folded > 0 => kept - scores[order[step.kept]],
+            Some(kept) if step.folded > 0 => config.score.margin(kept, scores[order[step.kept]]),
             _ => R::infinity(),
         });
         self.cached_count.push(step.kept as i32);

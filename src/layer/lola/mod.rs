@@ -17,7 +17,7 @@
 //! stay (equal scores: the older write), the others are folded in the order of their ids: H += phi(k) v^T, s += phi(k).
 //!
 //! The score is the self-recall error, SRE(k, v) = | phi(k)^T H / (phi(k)^T s + 1e-6) - v |^2, or for comparison the write's
-//! index (first in, first out). How many writes are where follows from the position alone ([`config::Step`]); which, from
+//! index (first in, first out), chance, the attention received, or the feature map's error ([`config::Score`]). How many writes are where follows from the position alone ([`config::Step`]); which, from
 //! the scores: see [`residency`].
 
 pub mod config;
@@ -25,6 +25,7 @@ pub mod cpu;
 mod effective;
 pub mod gpu;
 pub mod residency;
+mod score;
 pub mod trace;
 
 use std::sync::Arc;
@@ -83,6 +84,12 @@ static PARAMS: &[ParamSpec] = &[
             options: &[
                 ("sre", "self-recall error: how badly the linear state returns the pair's own value for its own key"),
                 ("fifo", "the write's index: the newest stay, whatever they are (first in, first out)"),
+                ("random", "a number drawn once for each pair, by `seed`"),
+                ("attention", "the softmax weight that the pair has received from all reads while it was kept whole: heavy hitters stay"),
+                (
+                    "kernel",
+                    "mean squared error of phi(q).phi(k) as e^(beta q.k) over the chunk's queries; 0 for all in a chunk without one",
+                ),
             ],
         },
     },
@@ -114,7 +121,7 @@ impl LayerKind for LolaKind {
     }
 
     fn applies(&self, name: &str, params: &Resolved) -> bool {
-        feature::applies(name, params)
+        feature::applies(name, params) || (name == "seed" && params.choice("score") == "random")
     }
 
     fn chunk(&self, params: &Resolved) -> Option<usize> {

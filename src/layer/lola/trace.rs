@@ -6,7 +6,7 @@ use crate::layer::real::Real;
 use crate::layer::{Derived, LayerError, Setup, Snapshot};
 use crate::trace::{Axis, Channel, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
 
-use super::config::{Config, Recorded};
+use super::config::{Config, Recorded, Score};
 use super::residency::Residency;
 
 /// The channels' places in the list, and so the numbers of pieces.
@@ -51,15 +51,17 @@ const fn real(name: &'static str, title: &'static str, meaning: &'static str, un
 /// The channels of a lane with this setup.
 pub(super) fn channels(setup: &Setup) -> Vec<ChannelSpec> {
     let read = |width, spec: ChannelSpec| ChannelSpec { axis: Axis::Read, heads: Heads::Query, width: Width::Fixed(width), ..spec };
-    let (candidates, scores) = match Config::new(setup).recorded {
+    let Config { recorded, score, .. } = Config::new(setup);
+    let unit = score.unit();
+    let (candidates, scores) = match recorded {
         Recorded::All => (
             "Ids of the candidates for the cache at this step, ascending: the cached pairs and those that leave the window.",
-            "The score of each candidate against the state before this update, in the order of `candidates`.",
+            "The score of each candidate against the memory before this update, in the order of `candidates`.",
         ),
         Recorded::Leaving => (
             "Ids of the writes that leave the window at this step, ascending. The cached candidates are not recorded: together \
              they would exceed the limit on a lane's trace.",
-            "The score of each write that leaves the window, against the state before this update, in the order of `candidates`.",
+            "The score of each write that leaves the window, against the memory before this update, in the order of `candidates`.",
         ),
     };
     vec![
@@ -74,21 +76,29 @@ pub(super) fn channels(setup: &Setup) -> Vec<ChannelSpec> {
             ),
         ),
         list("candidates", "candidates", candidates),
-        ChannelSpec { width: Width::Ragged, ..real("candidate_scores", "score", scores, score_unit(setup)) },
+        ChannelSpec { width: Width::Ragged, ..real("candidate_scores", "score", scores, unit) },
         list("admitted", "admitted", "Ids that entered the cache at this step, ascending."),
         list("displaced", "displaced", "Ids that were folded from the cache into the state at this step, ascending."),
         real(
             "select_margin",
             "margin of the selection",
-            "Smallest score kept minus largest score folded at this step; infinite where nothing had to be chosen.",
-            score_unit(setup),
+            match score {
+                Score::Sre | Score::Fifo | Score::Random => {
+                    "Smallest score kept minus largest score folded at this step; infinite where nothing had to be chosen."
+                }
+                Score::Attention | Score::Kernel => {
+                    "A tenth of the difference of smallest score kept and largest score folded at this step, as a part of the former (these \
+                     scores have no scale of their own); infinite where nothing had to be chosen."
+                }
+            },
+            if matches!(score, Score::Attention | Score::Kernel) { "1" } else { unit },
         ),
         real(
             "threshold",
             "admission threshold",
             "The smallest score in the cache after this step, which the next candidates have to beat; NaN while the cache is not full \
              (and always with none).",
-            score_unit(setup),
+            unit,
         ),
         ChannelSpec {
             width: Width::Fixed(1),
@@ -96,10 +106,6 @@ pub(super) fn channels(setup: &Setup) -> Vec<ChannelSpec> {
             ..list("cached_count", "pairs in the cache", "How many pairs the cache holds after this step.")
         },
     ]
-}
-
-fn score_unit(setup: &Setup) -> &'static str {
-    if setup.params.choice("score") == "fifo" { "tokens" } else { "squared value units" }
 }
 
 /// What one key/value head wrote in one call of `advance`, step after step.
@@ -229,4 +235,10 @@ pub(super) fn cached_ids(config: &Config, snapshot: &Snapshot) -> Result<Vec<Vec
         }
         _ => Err(LayerError::Restore(format!("`cached` must hold {n} ids below {outside} for each of {} heads", config.kv_heads))),
     }
+}
+
+/// The writes whose received attention is part of the state after `position` steps: the cached ids, then those in the window.
+pub(super) fn kept_whole(config: &Config, position: usize, cached: &[i32]) -> Vec<usize> {
+    let window = config.outside_window(position)..config.written(position);
+    cached.iter().map(|&id| id as usize).chain(window).collect()
 }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use ndarray::{Array2, Array3};
 
 use crate::gpu::{Bound, Constant, Gpu, GpuError, GpuStream, INDEX, KernelSpec, NUMBERS};
+use crate::layer::feature::gpu::{BoundFeatures, GpuFeatures, Rows};
 use crate::layer::feature::{self, Map};
 use crate::layer::lola::NAME;
 use crate::layer::lola::config::{Config, Score};
+use crate::layer::lola::score::{self, MOST_LOGIT};
 use crate::layer::real::EPSILON;
 use crate::layer::{LayerError, Setup};
 
@@ -15,6 +17,8 @@ use crate::layer::{LayerError, Setup};
 const GROUP: usize = 64;
 /// Threads of the one workgroup a head that splits the candidates.
 const WIDE: usize = 256;
+/// Queries of one dispatch of `kernel` or `attend`: a thread each.
+pub(super) const QUERIES: usize = GROUP;
 /// Rows of four that one workgroup takes.
 pub(super) const TILE: usize = 4;
 /// Side of the tile of H that one workgroup of `fold` owns.
@@ -80,6 +84,18 @@ parameters! {
         recorded_from: u32,
         /// 0 while nothing was folded.
         has_state: u32,
+        /// Raw pairs.
+        raw_count: u32,
+        /// The first of the queries that this dispatch scores or counts by.
+        query_at: u32,
+        /// How many they are, at most [`QUERIES`].
+        query_count: u32,
+        /// Whose they are: the query head, counted within its group.
+        member: u32,
+        /// 1 for the first of an update's dispatches.
+        fresh: u32,
+        /// The part of one query in a mean over the chunk's.
+        share: f32,
         /// The logit scale.
         beta: f32,
         /// sqrt(beta), the factor of taylor2's first order and of FAVOR+'s logits.
@@ -135,6 +151,8 @@ pub(super) struct Buffers {
     pub answers: wgpu::Buffer,
     /// What a block's updates record.
     pub record: wgpu::Buffer,
+    /// What each write is scored by [heads, T], where that is drawn once or is the attention received so far.
+    pub given: wgpu::Buffer,
 }
 
 /// The kernels, bound to their buffers.
@@ -146,6 +164,12 @@ pub(super) struct Kernels {
     pub compact: Bound,
     pub features: Bound,
     pub fold: Bound,
+    /// Only where the score is the attention received.
+    pub attend: Option<Bound>,
+    /// Only where the score is the kernel's error.
+    pub kernel: Option<Bound>,
+    /// The features of the queries that `kernel` scores by; `taylor2` needs none.
+    pub queries: Option<BoundFeatures>,
 }
 
 impl Shape {
@@ -180,6 +204,11 @@ impl Shape {
         [candidates.div_ceil(GROUP) as u32, self.heads as u32, 1]
     }
 
+    /// Workgroups of `attend`.
+    pub(super) fn pair_groups(&self, pairs: usize) -> [u32; 3] {
+        [pairs.div_ceil(GROUP) as u32, self.heads as u32, 1]
+    }
+
     /// Workgroups of a kernel that takes [`TILE`] rows of every head.
     pub(super) fn row_groups(&self, rows: usize) -> [u32; 3] {
         [rows.div_ceil(TILE) as u32, self.heads as u32, 1]
@@ -204,6 +233,9 @@ impl Shape {
             ("PARTS", (GROUP / columns).into()),
             ("SLOTS", self.dv.div_ceil(columns).into()),
             ("FIFO", Constant::Bool(config.score == Score::Fifo)),
+            ("GIVEN", Constant::Bool(matches!(config.score, Score::Random | Score::Attention))),
+            ("ATTENTION", Constant::Bool(config.score == Score::Attention)),
+            ("MOST_LOGIT", Constant::F32(MOST_LOGIT as f32)),
             ("EPSILON", Constant::F32(EPSILON as f32)),
             ("RECORD_KEPT", 0.into()),
             ("RECORD_FOLDED", 1.into()),
@@ -251,18 +283,22 @@ pub(super) fn build(
     let gpu = &stream.gpu;
     let weights = Weights::upload(gpu, setup, shape)?;
     check_workgroup(gpu, shape, &weights)?;
-    check_loops(gpu, shape, &weights)?;
+    check_loops(gpu, shape, &weights, config.score)?;
     let buffers = Buffers {
         state: gpu.zeroed("LoLA's linear state", shape.heads * shape.state_numbers())?,
         cached: gpu.zeroed("LoLA's cache", shape.heads * config.cache)?,
         answers: gpu.zeroed("the outputs of a block of LoLA", answers)?,
         record: gpu.zeroed("the trace of a block of LoLA", record)?,
+        given: given(gpu, setup, config, shape)?,
     };
     let scores = gpu.zeroed("LoLA's scores", shape.heads * shape.candidates)?;
     let ranks = gpu.zeroed("LoLA's ranks", shape.heads * shape.candidates)?;
     let folded = gpu.zeroed("LoLA's folded ids", shape.heads * shape.folded)?;
     let held = if shape.map == Map::Taylor2 { 0 } else { shape.features };
     let features = gpu.zeroed("the features of LoLA's folded keys", shape.heads * shape.folded * held)?;
+    let made = config.score == Score::Kernel && shape.map != Map::Taylor2;
+    let query_features =
+        gpu.zeroed("the features of LoLA's queries", if made { shape.query_heads * QUERIES * shape.features } else { 0 })?;
     let kernel = |name: &str, weight_heads: usize, source: &[&str], buffers: &[&wgpu::Buffer]| {
         let parts: Vec<&str> = [INDEX, NUMBERS, StepParameters::WGSL].iter().chain(source).copied().collect();
         let spec = KernelSpec { name, source: &parts, constants: &shape.constants(config, &weights, weight_heads) };
@@ -281,14 +317,56 @@ pub(super) fn build(
             "lola/score",
             k,
             &[REDUCE, PHI, RECALL, SCORE],
-            &[&stream.keys, &stream.values, &b.cached, &b.state, &weights.keys, &scores, &b.record],
+            &[&stream.keys, &stream.values, &b.cached, &b.state, &weights.keys, &scores, &b.record, &b.given],
         )?,
         rank: kernel("lola/rank", k, &[RANK], &[&scores, &ranks, &b.record])?,
         compact: kernel("lola/compact", k, &[COMPACT], &[&ranks, &b.cached, &folded, &b.record])?,
         features: kernel("lola/features", k, &[REDUCE, PHI, FEATURES], &[&stream.keys, &folded, &weights.keys, &features])?,
         fold: kernel("lola/fold", k, &[FOLD], &[&stream.keys, &stream.values, &folded, &features, &b.state])?,
+        attend: match config.score {
+            Score::Attention => {
+                let silent = silent(gpu, setup)?;
+                let buffers = [&stream.keys, &stream.queries, &stream.after, &silent, &b.cached, &b.answers, &b.given];
+                Some(kernel("lola/attend", k, &[ATTEND], &buffers)?)
+            }
+            _ => None,
+        },
+        kernel: match config.score {
+            Score::Kernel => {
+                let silent = silent(gpu, setup)?;
+                let buffers = [&stream.keys, &b.cached, &weights.keys, &stream.queries, &query_features, &silent, &scores, &b.record];
+                Some(kernel("lola/kernel", k, &[REDUCE, PHI, KERNEL], &buffers)?)
+            }
+            _ => None,
+        },
+        queries: match config.score {
+            Score::Kernel if shape.map != Map::Taylor2 => {
+                let (heads, reads) = (shape.query_heads, setup.stream.reads());
+                let map = GpuFeatures::new(NAME, setup, gpu)?;
+                Some(map.bind(gpu, Rows::Queries, &stream.queries, heads, reads, &query_features)?)
+            }
+            _ => None,
+        },
     };
     Ok((buffers, kernels))
+}
+
+/// What each write is scored by, as far as that is known beforehand.
+fn given(gpu: &Gpu, setup: &Setup, config: &Config, shape: &Shape) -> Result<wgpu::Buffer, GpuError> {
+    let numbers = shape.heads * config.writes;
+    match config.score {
+        Score::Random => {
+            gpu.upload("LoLA's random scores", &score::random(setup.params.int("seed").unsigned_abs(), shape.heads, config.writes))
+        }
+        Score::Attention => gpu.zeroed("the attention that LoLA's pairs received", numbers),
+        Score::Sre | Score::Fifo | Score::Kernel => gpu.zeroed("no scores", 1),
+    }
+}
+
+/// For each read 1 if it only looks.
+fn silent(gpu: &Gpu, setup: &Setup) -> Result<wgpu::Buffer, GpuError> {
+    let flags: Vec<u32> = (0..setup.stream.reads()).map(|r| u32::from(setup.stream.is_silent(r))).collect();
+    gpu.upload("which reads only look", &flags)
 }
 
 /// The largest kernel holds four rows, Hedgehog's logits, and two arrays of one entry a thread, four numbers each.
@@ -308,8 +386,17 @@ fn check_workgroup(gpu: &Gpu, shape: &Shape, weights: &Weights) -> Result<(), Gp
 }
 
 /// A read walks over all its pairs, and over all features: on software adapters that may be too far.
-fn check_loops(gpu: &Arc<Gpu>, shape: &Shape, weights: &Weights) -> Result<(), GpuError> {
-    let (pairs, linear) = loops(shape, if weights.weighted { weights.columns } else { 0 });
+fn check_loops(gpu: &Arc<Gpu>, shape: &Shape, weights: &Weights, score: Score) -> Result<(), GpuError> {
+    let products = if weights.weighted { weights.columns } else { 0 };
+    let (pairs, linear) = loops(shape, products);
+    let by_queries = match score {
+        Score::Attention => QUERIES * (shape.dk + 1),
+        Score::Kernel if shape.map != Map::Taylor2 => {
+            shape.features + shape.features.div_ceil(GROUP) * 2 + products.div_ceil(GROUP) * shape.dk + 2 * shape.dk + 4 * GROUP
+        }
+        Score::Kernel | Score::Sre | Score::Fifo | Score::Random => 0,
+    };
+    gpu.check_loops(&format!("LoLA's scores of {} features", shape.features), by_queries)?;
     gpu.check_loops(&format!("LoLA's read of {} pairs and {} features", shape.pairs, shape.features), pairs + linear)
 }
 
@@ -330,6 +417,8 @@ const REDUCE: &str = include_str!("../../../../shaders/lola/reduce.wgsl");
 const PHI: &str = include_str!("../../../../shaders/lola/phi.wgsl");
 const RECALL: &str = include_str!("../../../../shaders/lola/recall.wgsl");
 const READ: &str = include_str!("../../../../shaders/lola/read.wgsl");
+const ATTEND: &str = include_str!("../../../../shaders/lola/attend.wgsl");
+const KERNEL: &str = include_str!("../../../../shaders/lola/kernel.wgsl");
 const SCORE: &str = include_str!("../../../../shaders/lola/score.wgsl");
 const RANK: &str = include_str!("../../../../shaders/lola/rank.wgsl");
 const COMPACT: &str = include_str!("../../../../shaders/lola/compact.wgsl");

@@ -9,13 +9,14 @@ mod kernels;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::config::{Config, Recorded, Step};
-use super::trace::{HeadTrace, cached_ids, channel};
-use crate::gpu::{Batch, GpuStream};
+use super::config::{Config, Recorded, Score, Step};
+use super::score::counted;
+use super::trace::{HeadTrace, cached_ids, channel, kept_whole};
+use crate::gpu::{Batch, Bound, GpuStream};
 use crate::layer::feature::Map;
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
 use crate::trace::{TraceBlock, Values};
-use kernels::{Buffers, Kernels, RECORD_LISTS, Shape, StepParameters, TILE};
+use kernels::{Buffers, Kernels, QUERIES, RECORD_LISTS, Shape, StepParameters, TILE};
 
 /// Steps in one submission, at most.
 const BLOCK_STEPS: usize = 128;
@@ -60,7 +61,8 @@ impl Lola {
 
     pub(super) fn with(config: Config, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
         let shape = Shape::new(&config, setup)?;
-        let answer = shape.query_heads * (shape.dv + 3);
+        // Outputs, shares and, where attention is counted, the largest logit and the normaliser.
+        let answer = shape.query_heads * (shape.dv + 3 + if config.score == Score::Attention { 2 } else { 0 });
         let reads_of = |s: &Step| setup.stream.reads_within(s.writes.clone()).len();
         let all = || (0..config.steps()).map(|s| config.step(s));
         let room = Room {
@@ -112,13 +114,18 @@ impl Lola {
         let linear = self.shape.state_numbers();
         let read = (step.raw.len() + step.cached) * (dk + dv) + linear;
         let update = (step.candidates + step.folded) * linear + step.candidates * step.candidates;
-        (query_heads * reads * read + heads * update) as u64
+        let scores = match self.config.score {
+            Score::Attention => (step.raw.len() + step.cached) * dk,
+            Score::Kernel => step.candidates * (dk + self.shape.features),
+            Score::Sre | Score::Fifo | Score::Random => 0,
+        };
+        (query_heads * reads * (read + scores) + heads * update) as u64
     }
 
     /// Adds one step's dispatches. `parameters` says where its reads and its record go.
     fn encode(&self, batch: &mut Batch, step: &Step, parameters: StepParameters, record: Record) {
         let (k, shape) = (&self.kernels, &self.shape);
-        if record == Record::All {
+        if record == Record::All || k.attend.is_some() {
             let tiles = (parameters.read_count as usize).div_ceil(TILE);
             let most = self.stream.gpu.limits().max_compute_workgroups_per_dimension as usize;
             for at in (0..tiles).step_by(most) {
@@ -126,8 +133,16 @@ impl Lola {
                 batch.dispatch(&k.read, &StepParameters { tile_at: at as u32, ..parameters }, groups);
             }
         }
+        if let Some(attend) = &k.attend {
+            for part in self.by_queries(parameters) {
+                batch.dispatch(attend, &part, shape.pair_groups(step.raw.len() + step.cached));
+            }
+        }
         if step.candidates > 0 {
-            batch.dispatch(&k.score, &parameters, shape.row_groups(step.candidates));
+            match &k.kernel {
+                Some(kernel) => self.kernel_scores(batch, kernel, step, parameters),
+                None => batch.dispatch(&k.score, &parameters, shape.row_groups(step.candidates)),
+            }
             if step.kept == self.config.cache && step.kept > 0 {
                 batch.dispatch(&k.rank, &parameters, shape.rank_groups(step.candidates));
             }
@@ -141,9 +156,39 @@ impl Lola {
         }
     }
 
+    /// The parameters of dispatches that go over the chunk's reads of one query head after the other, [`QUERIES`] at a time.
+    fn by_queries(&self, parameters: StepParameters) -> impl Iterator<Item = StepParameters> {
+        let group = (self.shape.query_heads / self.shape.heads) as u32;
+        let reads = parameters.first_read..parameters.first_read + parameters.read_count;
+        reads.clone().step_by(QUERIES).flat_map(move |at| {
+            let query_count = (reads.end - at).min(QUERIES as u32);
+            (0..group).map(move |member| StepParameters { query_at: at, query_count, member, ..parameters })
+        })
+    }
+
+    /// Adds the dispatches that score the candidates by the kernel's error.
+    fn kernel_scores(&self, batch: &mut Batch, kernel: &Bound, step: &Step, parameters: StepParameters) {
+        let groups = self.shape.row_groups(step.candidates);
+        let reads = parameters.first_read as usize..(parameters.first_read + parameters.read_count) as usize;
+        let queries = counted(&self.stream.stream, reads).count() * (self.shape.query_heads / self.shape.heads);
+        let parameters = StepParameters { share: 1.0 / queries.max(1) as f32, ..parameters };
+        if parameters.read_count == 0 {
+            // No query: every score is 0.
+            batch.dispatch(kernel, &StepParameters { query_at: 0, query_count: 0, fresh: 1, ..parameters }, groups);
+        }
+        for part in self.by_queries(parameters) {
+            if let (Some(features), 0) = (&self.kernels.queries, part.member) {
+                features.dispatch(batch, &(part.query_at as usize..(part.query_at + part.query_count) as usize));
+            }
+            let fresh = u32::from(part.query_at == parameters.first_read && part.member == 0);
+            batch.dispatch(kernel, &StepParameters { fresh, ..part }, groups);
+        }
+    }
+
     fn parameters(&self, index: usize, step: &Step) -> StepParameters {
         StepParameters {
             raw_start: step.raw.start as u32,
+            raw_count: step.raw.len() as u32,
             cached: step.cached as u32,
             candidates: step.candidates as u32,
             kept: step.kept as u32,
@@ -257,7 +302,7 @@ fn unpack_step(config: &Config, step: &Step, record: &[u32], cached: Option<&mut
     trace.scores.extend(scores.iter().map(|&bits| f32::from_bits(bits)));
     trace.candidate_lengths.push(scores.len() as u32);
     trace.threshold.push(if full { score(0) } else { f32::NAN });
-    trace.select_margin.push(if full && step.folded > 0 { score(0) - score(1) } else { f32::INFINITY });
+    trace.select_margin.push(if full && step.folded > 0 { config.score.margin(score(0), score(1)) } else { f32::INFINITY });
     trace.cached_count.push(step.kept as i32);
     if let Some(cached) = cached {
         if config.recorded == Recorded::All {
@@ -293,18 +338,29 @@ impl Layer for Lola {
         let length = self.shape.state_numbers();
         let mut batch = self.stream.gpu.batch();
         let all = batch.read(&self.buffers.state, 0..heads * length);
-        let numbers = batch.submit()?.wait()?.f32(&all);
+        let counts = self.config.score == Score::Attention;
+        let received = batch.read(&self.buffers.given, 0..if counts { heads * self.config.writes } else { 0 });
+        let back = batch.submit()?.wait()?;
+        let (numbers, received) = (back.f32(&all), back.f32(&received));
         let part = |range: Range<usize>| (0..heads).flat_map(|h| &numbers[h * length..][range.clone()]).copied().collect::<Vec<f32>>();
         let cached = match &self.mirror {
             Some(ids) => ids.clone(),
             None => self.read_cached()?,
         };
         let n = self.config.cached(self.position);
-        let arrays = vec![
+        let mut arrays = vec![
             StateArray { name: "state", shape: vec![heads, features, dv], values: Values::F32(part(0..features * dv)) },
             StateArray { name: "normaliser", shape: vec![heads, features], values: Values::F32(part(features * dv..length)) },
             StateArray { name: "cached", shape: vec![heads, n], values: Values::I32(cached.concat()) },
         ];
+        if counts {
+            let own = |(head, ids): (usize, &Vec<i32>)| {
+                let received = &received[head * self.config.writes..];
+                kept_whole(&self.config, self.position, ids).into_iter().map(|id| received[id]).collect::<Vec<_>>()
+            };
+            let kept: Vec<f32> = cached.iter().enumerate().flat_map(own).collect();
+            arrays.push(StateArray { name: "received", shape: vec![heads, kept.len() / heads], values: Values::F32(kept) });
+        }
         Ok(Snapshot { position: self.position, arrays })
     }
 
@@ -317,6 +373,15 @@ impl Layer for Lola {
         let (state, normaliser) = (numbers("state", features * dv)?, numbers("normaliser", features)?);
         let cached = cached_ids(&self.config, snapshot)?;
         let gpu = &self.stream.gpu;
+        if self.config.score == Score::Attention {
+            let kept: Vec<_> = cached.iter().map(|ids| kept_whole(&self.config, snapshot.position, ids)).collect();
+            let received = numbers("received", kept[0].len())?;
+            let mut all = vec![0.0_f32; heads * self.config.writes];
+            for (head, ids) in kept.iter().enumerate() {
+                ids.iter().zip(&received[head * ids.len()..]).for_each(|(&id, &sum)| all[head * self.config.writes + id] = sum);
+            }
+            gpu.write(&self.buffers.given, 0, &all);
+        }
         for (head, ids) in cached.iter().enumerate() {
             let at = head * self.shape.state_numbers();
             gpu.write(&self.buffers.state, at, &state[head * features * dv..][..features * dv]);
