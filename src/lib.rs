@@ -56,7 +56,8 @@
 //! - **A layer**: a folder in `src/layer` with a [`layer::LayerKind`] (its parameters, limits and channels), a [`layer::Layer`]
 //!   for the CPU over [`layer::real::Real`] and one for the GPU with its kernels in `shaders/`, and one line in
 //!   [`layer::KINDS`]. Menus, sliders, `--set`, exports, the golden suite and the lockstep check follow from those.
-//! - **A task**: one file in `src/task` with a [`task::Task`], and one line in [`task::TASKS`].
+//! - **A task**: one file in `src/task` with a [`task::Task`], and one line in [`task::TASKS`]; a session with lanes that fit it
+//!   in `sessions/`, and one line in `src/session/examples.rs`.
 //! - **A panel**: one file in `src/panel` with a `Panel`, and one line in `PANELS`. It reads channels by name and pushes commands.
 
 #[cfg(feature = "gui")]

@@ -2,7 +2,8 @@
 //! differs from its default and puts it back.
 
 use eframe::egui::{
-    self, Align, Checkbox, ComboBox, CursorIcon, Direction, DragValue, Label, Layout, Response, Sense, Slider, Ui, UiBuilder, Widget, vec2,
+    self, Align, Checkbox, ComboBox, CursorIcon, Direction, DragValue, Label, Layout, Response, Sense, Slider, TextEdit, Ui, UiBuilder,
+    Widget, vec2,
 };
 
 use crate::app::theme;
@@ -12,6 +13,8 @@ use crate::param::{ParamKind, ParamSpec, ParamValue};
 pub const NAME_WIDTH: f32 = 112.0;
 /// Room for six digits.
 const NUMBER_WIDTH: f32 = 60.0;
+/// A longer text than this scrolls.
+const TEXT_HEIGHT: f32 = 240.0;
 /// A slider with less room than this says nothing.
 const SLIDER_WIDTH: f32 = 24.0;
 
@@ -48,11 +51,26 @@ pub fn row(ui: &mut Ui, row: Row<'_>) -> Option<Change> {
             })
             .inner;
         name.on_hover_ui(|ui| help(ui, spec));
-        if let Some(change) = control(ui, &row) {
+        if !is_text(spec)
+            && let Some(change) = control(ui, &row)
+        {
             out = Some(change);
         }
     });
+    // A text has the whole width, below its name.
+    if is_text(spec) {
+        ui.horizontal(|ui| {
+            ui.add_space(12.0);
+            if let Some(change) = control(ui, &row) {
+                out = Some(change);
+            }
+        });
+    }
     out
+}
+
+fn is_text(spec: &ParamSpec) -> bool {
+    matches!(spec.kind, ParamKind::Text { .. })
 }
 
 /// The accessible name of a row's control: `LoLA window`.
@@ -110,14 +128,22 @@ fn control(ui: &mut Ui, row: &Row<'_>) -> Option<Change> {
             ui.add(Checkbox::without_text(&mut v)).accessible_name(name);
             (v != before).then_some(Some(ParamValue::Bool(v)))
         }
-        ParamKind::Text { default, .. } => {
-            let before = if let Some(ParamValue::Text(text)) = row.value { text.as_str() } else { default };
-            let mut text = before.to_owned();
-            let field = egui::TextEdit::multiline(&mut text).desired_rows(6).desired_width(ui.available_width());
-            ui.add(field).widget_info(|| egui::WidgetInfo::labeled(egui::Role::MultilineTextInput, true, &name));
-            (text != before).then_some(Some(ParamValue::Text(text)))
-        }
+        ParamKind::Text { default, max_bytes } => text(ui, row, &name, default, max_bytes),
     }
+}
+
+/// A field of several lines. Every change is passed on at once: a text is a stream in less time than a key press takes, and the
+/// run starts again in the background.
+fn text(ui: &mut Ui, row: &Row<'_>, name: &str, default: &str, max_bytes: usize) -> Option<Change> {
+    let before = if let Some(ParamValue::Text(text)) = row.value { text.as_str() } else { default };
+    let mut text = before.to_owned();
+    let width = ui.available_width();
+    egui::ScrollArea::vertical().id_salt((row.owner, row.spec.name)).max_height(TEXT_HEIGHT).show(ui, |ui| {
+        let field = TextEdit::multiline(&mut text).id_salt((row.owner, row.spec.name, "field"));
+        let field = field.desired_rows(6).desired_width(width).char_limit(max_bytes);
+        ui.add(field).widget_info(|| egui::WidgetInfo::labeled(egui::Role::MultilineTextInput, true, name));
+    });
+    (text != before).then_some(Some(ParamValue::Text(text)))
 }
 
 fn float(value: Option<&ParamValue>) -> Option<f64> {

@@ -22,6 +22,14 @@ pub trait LayerFactory: Send {
     /// If it cannot be built there.
     fn build(&mut self, kind: &'static dyn LayerKind, setup: &Setup) -> Result<Box<dyn Layer>, LayerError>;
 
+    /// Builds a layer that is soon dropped, on a stream that no other layer sees: nothing of it is kept for the next one.
+    ///
+    /// # Errors
+    /// As [`LayerFactory::build`].
+    fn build_apart(&mut self, kind: &'static dyn LayerKind, setup: &Setup) -> Result<Box<dyn Layer>, LayerError> {
+        self.build(kind, setup)
+    }
+
     /// Gives the backend up for the CPU, because of `reason`.
     fn fall_back(&mut self, reason: &str) -> BackendInfo;
 }
@@ -98,6 +106,13 @@ impl LayerFactory for Devices {
                 let stream = self.stream(&gpu, &setup.stream)?;
                 kind.gpu(setup, &stream)
             }
+            None => kind.cpu(setup, Precision::Single),
+        }
+    }
+
+    fn build_apart(&mut self, kind: &'static dyn LayerKind, setup: &Setup) -> Result<Box<dyn Layer>, LayerError> {
+        match self.gpu.as_ref().filter(|_| self.on_gpu) {
+            Some((gpu, _)) => kind.gpu(setup, &GpuStream::new(gpu, &setup.stream)?),
             None => kind.cpu(setup, Precision::Single),
         }
     }

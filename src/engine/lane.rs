@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::chain;
 use super::factory::LayerFactory;
 use super::keyframe::Keyframes;
 use super::run::{RunError, Sink};
@@ -43,8 +44,35 @@ impl Lane {
     }
 
     /// Advances the layer to `chunks`, with a keyframe wherever one is due; what it wrote, and the seconds it took.
-    pub fn record(&mut self, chunks: usize, keep: Keep) -> Result<(TraceBlock, f64), LayerError> {
+    ///
+    /// Reads that follow others all belong to the last chunk: it is run by itself, and again as its answers ask for it.
+    pub fn record(
+        &mut self,
+        plan: &PlanLane,
+        chunks: usize,
+        keep: Keep,
+        factory: &mut dyn LayerFactory,
+    ) -> Result<(TraceBlock, f64), LayerError> {
+        let stream = &plan.setup.stream;
+        let total = stream.chunks(plan.setup.chunk);
+        let chained = stream.chain().is_some() && chunks >= total;
         let mut block = TraceBlock::default();
+        let mut seconds = self.advance(if chained { total - 1 } else { chunks }, keep, &mut block)?;
+        if chained {
+            let before = self.layer.snapshot()?;
+            let mut last = TraceBlock::default();
+            seconds += self.advance(total, keep, &mut last)?;
+            let (last, again) = chain::follow(plan, &before, last, factory)?;
+            seconds += again;
+            block.pieces.extend(last.pieces);
+        }
+        // A chunk of the replay records nothing, so this errs on the side of keyframes that lie too close.
+        self.keyframes.adapt(self.pace);
+        Ok((block, seconds))
+    }
+
+    /// The same without regard to what reads ask; the seconds it took.
+    fn advance(&mut self, chunks: usize, keep: Keep, block: &mut TraceBlock) -> Result<f64, LayerError> {
         let mut seconds = 0.0;
         while self.layer.position() < chunks {
             let position = self.layer.position();
@@ -58,14 +86,12 @@ impl Lane {
                 Keep::Nothing => chunks,
             };
             let start = Instant::now();
-            self.layer.advance(end - position, Record::All, &mut block)?;
+            self.layer.advance(end - position, Record::All, block)?;
             let took = start.elapsed().as_secs_f64();
             seconds += took;
             self.pace = took / (end - position) as f64;
         }
-        // A chunk of the replay records nothing, so this errs on the side of keyframes that lie too close.
-        self.keyframes.adapt(self.pace);
-        Ok((block, seconds))
+        Ok(seconds)
     }
 
     /// A new layer in the state that the sink knows: from the last keyframe, or from the start if it does not fit.

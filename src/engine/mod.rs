@@ -11,9 +11,11 @@
 //!
 //! - `run` advances every lane of a plan together in blocks and hands what they wrote to a [`Sink`]; it knows no thread.
 //! - `lane` advances one layer; `keyframe` keeps states and says where; a state between two keyframes is replayed, bit for bit.
+//! - `chain` runs a lane's last chunk again where its own answers lead to other questions than the right ones.
 //! - [`headless`] is the same loop with a [`Sink`] that appends to traces.
 //! - [`lockstep`] runs a plan on the CPU and on the GPU side by side and compares every channel.
 
+mod chain;
 mod factory;
 mod handle;
 pub mod headless;

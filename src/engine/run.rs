@@ -234,7 +234,7 @@ impl Run {
         sink: &mut dyn Sink,
     ) -> Result<(TraceBlock, f64), RunError> {
         loop {
-            match self.lanes[index].record(chunks, self.keep) {
+            match self.lanes[index].record(&self.plan.lanes[index], chunks, self.keep, factory) {
                 Err(LayerError::Gpu(error)) if self.backend.gpu && is_over(&error) => self.move_to_cpu(&error, factory, sink)?,
                 Err(source) => return Err(RunError::layer(&self.plan.lanes[index], source)),
                 Ok((mut block, seconds)) => {

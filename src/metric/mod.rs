@@ -11,13 +11,15 @@
 
 pub mod breakdown;
 mod cost;
+mod query;
 pub mod retention;
 mod running;
 mod score;
 
 pub use cost::{full_attention_numbers, held, memory_share, per_given_head};
+pub use query::{query_of, query_used};
 pub use running::{Running, Summary};
-pub use score::score;
+pub use score::{nearest_code, score};
 
 use crate::stream::{Stream, Targets};
 use crate::trace::{Axis, ChannelSpec, Heads, Kind, Tolerance, Width};

@@ -57,25 +57,32 @@ fn fill(values: &Values, row: usize, to: &mut [f64]) {
     }
 }
 
+/// The code of `codes` [V, dv] with the largest dot product with an output `[dv]`, of equal ones the lower, and how much larger
+/// it is than the second largest. An output that is not a number takes no code (-1), and its margin is no number either.
+#[must_use]
+pub fn nearest_code(codes: &Array2<f32>, output: &[f64]) -> (i32, f32) {
+    let (mut best, mut second, mut answer) = (f64::NEG_INFINITY, f64::NEG_INFINITY, -1_i32);
+    for (code, vector) in codes.rows().into_iter().enumerate() {
+        let dot: f64 = vector.iter().zip(output).map(|(&c, &o)| f64::from(c) * o).sum();
+        if dot > best {
+            (second, best, answer) = (best, dot, code as i32);
+        } else if dot > second {
+            second = dot;
+        }
+    }
+    (answer, if answer < 0 { f32::NAN } else { (best - second) as f32 })
+}
+
 /// `answer`, `correct`, `answer_margin`.
 fn codes_of(codes: &Array2<f32>, rows: usize, output_of: impl Fn(usize, &mut [f64]), right: impl Fn(usize) -> u32) -> Vec<Values> {
     let mut output = vec![0.0; codes.ncols()];
     let (mut answers, mut correct, mut margins) = (Vec::with_capacity(rows), Vec::with_capacity(rows), Vec::with_capacity(rows));
     for row in 0..rows {
         output_of(row, &mut output);
-        let (mut best, mut second, mut answer) = (f64::NEG_INFINITY, f64::NEG_INFINITY, -1_i32);
-        for (code, vector) in codes.rows().into_iter().enumerate() {
-            let dot: f64 = vector.iter().zip(&output).map(|(&c, &o)| f64::from(c) * o).sum();
-            if dot > best {
-                (second, best, answer) = (best, dot, code as i32);
-            } else if dot > second {
-                second = dot;
-            }
-        }
+        let (answer, margin) = nearest_code(codes, &output);
         answers.push(answer);
         correct.push(i32::from(u32::try_from(answer) == Ok(right(row))));
-        // An output that is not a number takes no code (-1), and its margin says so.
-        margins.push(if answer < 0 { f32::NAN } else { (best - second) as f32 });
+        margins.push(margin);
     }
     vec![Values::I32(answers), Values::I32(correct), Values::F32(margins)]
 }

@@ -13,6 +13,7 @@ const FILES: &[(&str, &str)] = &[
     ("sessions/drift.ron", include_str!("../../sessions/drift.ron")),
     ("sessions/regression.ron", include_str!("../../sessions/regression.ron")),
     ("sessions/variable_tracking.ron", include_str!("../../sessions/variable_tracking.ron")),
+    ("sessions/free_text.ron", include_str!("../../sessions/free_text.ron")),
 ];
 
 /// Read once; a file that cannot be read is left out (a test sees to it that there is none).

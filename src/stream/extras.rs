@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, Axis, s};
 
-use super::{Stream, StreamError, Targets, length};
+use super::{Stream, StreamError, Targets, length, normalise_rows};
 
 /// Gates of each write, where the source has them: for layers with a decay and a write strength (LAYERS.md, "Baselines").
 ///
@@ -39,6 +39,15 @@ pub(super) struct Extras {
 }
 
 impl Extras {
+    /// The same for a stream whose queries have been normalised: those that codes lead to are normalised too.
+    pub(super) fn normalised(&self) -> Self {
+        let mut extras = self.clone();
+        if let Some(chain) = &mut extras.chain {
+            normalise_rows(&mut chain.query_of_code);
+        }
+        extras
+    }
+
     /// What is left of them for the first `writes` writes and `reads` reads.
     pub(super) fn truncated(&self, writes: usize, reads: usize) -> Self {
         let cut = |gate: &Option<Array2<f32>>| gate.as_ref().map(|g| g.slice(s![.., ..writes]).to_owned());

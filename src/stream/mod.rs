@@ -11,7 +11,7 @@ mod repeat;
 
 use std::ops::Range;
 
-use ndarray::{Array2, Array3, ArrayView2, Axis, s};
+use ndarray::{Array, Array2, Array3, ArrayView2, Axis, Dimension, s};
 use thiserror::Error;
 
 use extras::Extras;
@@ -322,7 +322,7 @@ impl Stream {
             "keys and queries normalised to length 1 (mean lengths {key_norm:.3} and {query_norm:.3}); beta {:.4} became {:.4}, which keeps the logits' mean scale",
             self.parts.beta, parts.beta
         ));
-        Self { parts, extras: self.extras.clone() }
+        Self { parts, extras: self.extras.normalised() }
     }
 
     /// The first `writes` writes and the reads that see no more than those, for previews and short checks.
@@ -367,7 +367,7 @@ impl Stream {
 }
 
 /// Divides every row by its norm (at least 1e-12) and returns the mean norm.
-fn normalise_rows(array: &mut Array3<f32>) -> f32 {
+fn normalise_rows<D: Dimension>(array: &mut Array<f32, D>) -> f32 {
     let mut sum = 0.0_f64;
     let mut rows = 0_u32;
     for mut row in array.rows_mut() {

@@ -4,6 +4,7 @@
 
 mod common;
 pub mod drift;
+pub mod free_text;
 pub mod in_context_recall;
 pub mod multi_query;
 pub mod needles;
@@ -26,6 +27,7 @@ pub static TASKS: &[&dyn Task] = &[
     &drift::Drift,
     &regression::Regression,
     &variable_tracking::VariableTracking,
+    &free_text::FreeText,
 ];
 
 /// The task with this name (`needles`), if there is one.

@@ -5,6 +5,9 @@
 //! differs in the same chunk of the same head is excused, and before the next chunk the second implementation is put into
 //! the state of the first. A choice that differs with a larger margin, or a number that differs by more than its
 //! tolerance, is a failure.
+//!
+//! Where reads follow others ([`Chain`](crate::stream::Chain)), both are asked the stream's own queries, which the right answers
+//! lead to, whatever they answer: what is compared is the layers.
 
 mod compare;
 
