@@ -343,7 +343,7 @@ impl App {
         let without_times = self.options.without_times;
         let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, removed, .. } = self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
-        let high = plan.as_deref().map_or(88.0, timeline_bar::height);
+        let high = plan.as_ref().map_or(timeline_bar::PLAIN, |plan| bar.height(plan));
         Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
             if let Some(plan) = &plan {
                 bar.ui(ui, plan, timeline, *selection, asked);

@@ -24,6 +24,7 @@ pub mod neighbours;
 pub mod offscreen;
 pub mod params;
 pub mod prefs;
+mod read_row;
 pub mod ribbon;
 pub mod session_panel;
 pub mod state;

@@ -4,7 +4,7 @@
 //! The ruler moves the playhead; the ribbon marks the token under the pointer, selects it on a click, and moves the
 //! playhead when dragged.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use eframe::egui::{
     self, Align, Align2, Color32, CursorIcon, FontId, Id, Layout, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo,
@@ -13,6 +13,7 @@ use eframe::egui::{
 
 use crate::app::command::{Command, TimeCommand, ViewCommand};
 use crate::app::icon::{self, Icon};
+use crate::app::read_row::{self, LEGEND, READS};
 use crate::app::ribbon::{ReadTick, Stretch, read_ticks, runs_of, stretches};
 use crate::app::theme;
 use crate::app::timeline::{SPEEDS, Timeline};
@@ -22,31 +23,9 @@ use crate::session::plan::Plan;
 
 const RULER: f32 = 16.0;
 const RIBBON: f32 = 24.0;
-/// The row of reads, with the gap above it.
-const READS: f32 = 11.0;
-/// The names of the roles.
-const LEGEND: f32 = 14.0;
 
-/// How high the timeline of a plan is, its margins included.
-#[must_use]
-pub fn height(plan: &Plan) -> f32 {
-    88.0 + if shows_reads(plan) { READS } else { 0.0 } + if used_roles(plan).len() > 1 { LEGEND } else { 0.0 }
-}
-
-/// False where there is a read after every write and all are alike: a row of them would say nothing.
-fn shows_reads(plan: &Plan) -> bool {
-    let (stream, roles) = (&plan.stream, &plan.stream.labels().roles.of_read);
-    let alike = roles.windows(2).all(|w| w[0] == w[1]);
-    stream.reads() > 0 && !(alike && stream.reads() == stream.writes() && stream.after().first() == Some(&1))
-}
-
-/// The roles that a write or a read has, ascending.
-fn used_roles(plan: &Plan) -> Vec<u8> {
-    let roles = &plan.stream.labels().roles;
-    let mut used = [false; 256];
-    roles.of_write.iter().chain(&roles.of_read).for_each(|r| used[usize::from(*r)] = true);
-    (0..=255).filter(|r| used[usize::from(*r)]).collect()
-}
+/// The height without reads and roles, margins included.
+pub const PLAIN: f32 = 88.0;
 
 /// The timeline's picture, with what it keeps from frame to frame.
 #[derive(Debug, Default)]
@@ -57,6 +36,8 @@ pub struct TimelineBar {
     marked: Vec<std::ops::Range<usize>>,
     reads: Vec<ReadTick>,
     roles: Vec<u8>,
+    /// The plan whose height is known, and the height.
+    high: (Weak<Plan>, f32),
 }
 
 /// Where writes are on screen.
@@ -86,6 +67,16 @@ impl Scale {
 }
 
 impl TimelineBar {
+    /// How high the timeline of a plan is, its margins included.
+    pub fn height(&mut self, plan: &Arc<Plan>) -> f32 {
+        if Weak::as_ptr(&self.high.0) != Arc::as_ptr(plan) {
+            let reads = if read_row::shown(plan) { READS } else { 0.0 };
+            let roles = if read_row::used_roles(plan).len() > 1 { LEGEND } else { 0.0 };
+            self.high = (Arc::downgrade(plan), PLAIN + reads + roles);
+        }
+        self.high.1
+    }
+
     /// Draws it.
     pub fn ui(&mut self, ui: &mut Ui, plan: &Arc<Plan>, time: &Timeline, selection: Selection, commands: &mut Vec<Command>) {
         controls(ui, plan, time, selection, commands);
@@ -101,65 +92,10 @@ impl TimelineBar {
         self.paint(ui, ruler, ribbon, scale, plan, time, selection);
         if !self.reads.is_empty() {
             let row = Rect::from_min_size(pos2(rect.left(), ribbon.bottom() + 7.0), vec2(width, READS - 1.0));
-            self.read_row(ui, row, plan, selection, commands);
+            read_row::ui(ui, row, &self.reads, plan, selection, commands);
         }
         if self.roles.len() > 1 {
-            self.legend(ui, plan);
-        }
-    }
-
-    /// Every read where it stands, in the colour of its role; a click selects it, the next of several at each click.
-    fn read_row(&self, ui: &Ui, row: Rect, plan: &Plan, selection: Selection, commands: &mut Vec<Command>) {
-        let (stream, dark) = (&plan.stream, ui.visuals().dark_mode);
-        let roles = &stream.labels().roles;
-        let response = ui.interact(row, Id::unique("row of reads"), Sense::click());
-        response.widget_info(|| WidgetInfo::labeled(Role::Canvas, true, format!("Row of {} reads", stream.reads())));
-        ui.painter().hline(row.x_range(), row.center().y, Stroke::new(1.0, ui.visuals().window_stroke.color));
-        let place = |tick: &ReadTick| {
-            let x = (row.left() + tick.x as f32).min(row.right() - 3.0);
-            Rect::from_min_size(pos2(x, row.top()), vec2(3.0, row.height()))
-        };
-        for tick in &self.reads {
-            // Several roles at one place share its height.
-            let (whole, part) = (place(tick), row.height() / tick.roles.len() as f32);
-            for (i, role) in tick.roles.iter().enumerate() {
-                let top = whole.top() + i as f32 * part;
-                let area = Rect::from_x_y_ranges(whole.x_range(), top..=top + part);
-                ui.painter().rect_filled(area, 0.0, theme::role_colour(*role, roles.marked, dark));
-            }
-        }
-        let here = |read: usize| self.reads.iter().find(|t| t.reads.contains(&read));
-        if let Some(tick) = selection.read.and_then(here) {
-            ui.painter().rect_stroke(place(tick).expand(1.0), 0.0, Stroke::new(1.5, ui.visuals().strong_text_color()), StrokeKind::Outside);
-        }
-        let Some(pointer) = response.hover_pos() else { return };
-        let away = |t: &&ReadTick| (place(t).center().x - pointer.x).abs();
-        let Some(tick) = self.reads.iter().min_by(|a, b| away(a).total_cmp(&away(b))).filter(|t| away(t) < 8.0) else { return };
-        if response.clicked() {
-            let next =
-                selection.read.filter(|r| tick.reads.contains(&(r + 1)) && tick.reads.contains(r)).map_or(tick.reads.start, |r| r + 1);
-            commands.push(Command::View(ViewCommand::SelectRead(Some(next))));
-        }
-        response.on_hover_ui_at_pointer(|ui| {
-            for line in reads_in_words(plan, tick) {
-                ui.label(line);
-            }
-        });
-    }
-
-    /// What the colours of the ribbon and of the reads mean.
-    fn legend(&self, ui: &mut Ui, plan: &Plan) {
-        let roles = &plan.stream.labels().roles;
-        let dark = ui.visuals().dark_mode;
-        let (row, _) = ui.allocate_exact_size(vec2(ui.available_width(), LEGEND - 2.0), Sense::hover());
-        let mut x = row.left();
-        for role in &self.roles {
-            let Some(name) = roles.names.get(usize::from(*role)) else { continue };
-            let square = Rect::from_center_size(pos2(x + 5.0, row.center().y), vec2(9.0, 9.0));
-            ui.painter().rect_filled(square, 2.0, theme::role_colour(*role, roles.marked, dark));
-            let at = pos2(x + 13.0, row.center().y);
-            let text = ui.painter().text(at, Align2::LEFT_CENTER, name, FontId::proportional(11.0), ui.visuals().weak_text_color());
-            x = text.right() + 14.0;
+            read_row::legend(ui, &self.roles, plan);
         }
     }
 
@@ -170,8 +106,8 @@ impl TimelineBar {
             self.stretches = stretches(roles, width);
             self.marked = roles.marked.map_or_else(Vec::new, |role| runs_of(roles, role));
             let stream = &plan.stream;
-            self.reads = if shows_reads(plan) { read_ticks(roles, stream.after(), stream.writes(), width) } else { Vec::new() };
-            self.roles = used_roles(plan);
+            self.reads = if read_row::shown(plan) { read_ticks(roles, stream.after(), stream.writes(), width) } else { Vec::new() };
+            self.roles = read_row::used_roles(plan);
             self.plan = Some(Arc::clone(plan));
             self.width = width;
         }
@@ -279,24 +215,6 @@ pub fn describe(plan: &Plan, write: usize) -> String {
 #[must_use]
 pub fn token_text(plan: &Plan, write: usize) -> Option<String> {
     plan.stream.labels().tokens.as_ref()?.get(write).map(|text| quoted(text))
-}
-
-/// The reads at one place: text and role of a single one; of several how many there are of each role.
-fn reads_in_words(plan: &Plan, tick: &ReadTick) -> Vec<String> {
-    let (labels, after) = (plan.stream.labels(), plan.stream.after());
-    let role = |r: u8| labels.roles.names.get(usize::from(r)).map_or("read", String::as_str);
-    let (first, last) = (tick.reads.start, tick.reads.end - 1);
-    if first == last {
-        let text = labels.read_tokens.as_ref().and_then(|t| t.get(first)).map_or_else(String::new, |t| format!(" {}", quoted(t)));
-        return vec![format!("read {first}{text}, {}; it sees {} writes", role(labels.roles.of_read[first]), after[first])];
-    }
-    let mut lines =
-        vec![format!("reads {first} to {last}, which see {} to {} writes; a click goes through them", after[first], after[last])];
-    lines.extend(tick.roles.iter().map(|r| {
-        let of = labels.roles.of_read[tick.reads.clone()].iter().filter(|x| *x == r).count();
-        format!("{of} × {}", role(*r))
-    }));
-    lines
 }
 
 fn interact(ui: &mut Ui, ruler: Rect, ribbon: Rect, scale: Scale, time: &Timeline, commands: &mut Vec<Command>) {

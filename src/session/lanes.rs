@@ -325,10 +325,10 @@ mod tests {
                     _ => {}
                 }
                 let colours = colours(&all);
-                for i in 0..all.len() {
-                    for j in 0..i {
-                        prop_assert_ne!(&all[i].name, &all[j].name);
-                        prop_assert!(colours[i] != colours[j] || !all[i].enabled || !all[j].enabled);
+                for (i, (lane, colour)) in all.iter().zip(&colours).enumerate() {
+                    for (other, its) in all.iter().zip(&colours).take(i) {
+                        prop_assert_ne!(&lane.name, &other.name);
+                        prop_assert!(colour != its || !lane.enabled || !other.enabled);
                     }
                 }
             }

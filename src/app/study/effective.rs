@@ -94,7 +94,24 @@ pub fn weights_of(plan: &PlanLane, trace: &LaneTrace, query_head: usize, read: u
 }
 
 /// What was found of a lane.
-type Found = (usize, Option<Arc<Weights>>);
+#[derive(Debug, Clone)]
+pub enum Finding {
+    /// Its layer does not say what tokens weigh, or its trace does not hold what that depends on.
+    Unknown,
+    /// The weights.
+    Known(Arc<Weights>),
+}
+
+impl Finding {
+    /// The weights, where they are known.
+    #[must_use]
+    pub fn weights(&self) -> Option<&Weights> {
+        if let Self::Known(weights) = self { Some(weights) } else { None }
+    }
+}
+
+/// A finding, and the lane that it is of.
+type Found = (usize, Finding);
 
 /// The study.
 #[derive(Debug, Default)]
@@ -102,7 +119,7 @@ pub struct Study {
     /// What the findings are of: the run's plan, the read, the query head.
     of: Option<(Weak<Plan>, usize, usize)>,
     /// By lane: nothing yet, or what was found.
-    lanes: Vec<Option<Option<Arc<Weights>>>>,
+    lanes: Vec<Option<Finding>>,
     work: Option<Work<Found>>,
 }
 
@@ -111,8 +128,8 @@ impl Study {
     pub fn receive(&mut self) -> bool {
         let Some(work) = &mut self.work else { return false };
         let (found, news) = work.receive();
-        for (lane, weights) in found {
-            self.lanes[lane] = Some(weights);
+        for (lane, finding) in found {
+            self.lanes[lane] = Some(finding);
         }
         news
     }
@@ -143,7 +160,8 @@ impl Study {
                 if teller.cancelled() {
                     return Ok(());
                 }
-                teller.part((index, weights_of(lane, trace, query_head, read).map(Arc::new)));
+                let weights = weights_of(lane, trace, query_head, read);
+                teller.part((index, weights.map_or(Finding::Unknown, |w| Finding::Known(Arc::new(w)))));
                 teller.share((index + 1) as f32 / plan.lanes.len() as f32);
             }
             Ok(())
@@ -157,10 +175,10 @@ impl Study {
         self.of.as_ref().is_some_and(|(p, r, h)| Weak::as_ptr(p) == Arc::as_ptr(plan) && (*r, *h) == (read, query_head))
     }
 
-    /// What was found of a lane: nothing yet, nothing that the layer can say, or its weights.
+    /// What was found of a lane; `None` before anything was.
     #[must_use]
-    pub fn lane(&self, lane: usize) -> Option<Option<&Weights>> {
-        self.lanes.get(lane)?.as_ref().map(Option::as_deref)
+    pub fn lane(&self, lane: usize) -> Option<&Finding> {
+        self.lanes.get(lane)?.as_ref()
     }
 
     /// True while it works.
@@ -206,13 +224,13 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(study.is_of(&plan, 2, 0) && !study.is_of(&plan, 1, 0) && study.error().is_none());
-        let full = study.lane(0).unwrap().unwrap();
+        let full = study.lane(0).unwrap().weights().unwrap();
         assert_eq!((full.envelope.values().len(), full.shares.len()), (256, 1));
         assert!((full.shares[0].1 - 1.0).abs() < 1e-9, "softmax weights add up to 1");
-        let stores: Vec<Store> = study.lane(1).unwrap().unwrap().shares.iter().map(|s| s.0).collect();
+        let stores: Vec<Store> = study.lane(1).unwrap().weights().unwrap().shares.iter().map(|s| s.0).collect();
         assert_eq!(stores, [Store::Window, Store::Cache, Store::State]);
         for lane in 0..2 {
-            let difference = study.lane(lane).unwrap().unwrap().difference.unwrap();
+            let difference = study.lane(lane).unwrap().weights().unwrap().difference.unwrap();
             assert!(difference < 1e-5, "lane {lane}: {difference}");
         }
     }

@@ -15,6 +15,8 @@ pub enum Answer {
     NotYet,
     /// A code, -1 for none; whether it is the right one; by how much it beat the second.
     Code(i32, bool, f32),
+    /// Whether it was the right code, where the trace does not say which one it was.
+    Scored(bool),
     /// The error over the target's length, and the cosine.
     Error(f32, f32),
     /// Nothing is measured.
@@ -35,8 +37,7 @@ pub fn answer(look: &Look<'_>, lane: usize, read: usize) -> Answer {
         Targets::None => Answer::Nothing,
         Targets::Codes { .. } => match (whole(ANSWER), whole(CORRECT)) {
             (Some(code), Some(right)) => Answer::Code(code, right == 1, real(ANSWER_MARGIN).unwrap_or(f32::NAN)),
-            // A trace that was made up for a test, or a lane that scores without saying what it took.
-            (None, Some(right)) => Answer::Code(-1, right == 1, f32::NAN),
+            (None, Some(right)) => Answer::Scored(right == 1),
             _ => Answer::NotYet,
         },
         Targets::Values(_) | Targets::FullAttention => match (real(ERROR_SQ), real(TARGET_SQ)) {
@@ -47,12 +48,22 @@ pub fn answer(look: &Look<'_>, lane: usize, read: usize) -> Answer {
 }
 
 impl Answer {
+    /// Whether it is the right code, where there are codes.
+    #[must_use]
+    pub fn right(self) -> Option<bool> {
+        match self {
+            Self::Code(_, right, _) | Self::Scored(right) => Some(right),
+            Self::NotYet | Self::Error(..) | Self::Nothing => None,
+        }
+    }
+
     /// In a narrow cell, and with the margin or cosine in a wide one. A wrong code has a cross before it.
     #[must_use]
     pub fn cell(self, wide: bool) -> String {
         match self {
             Self::NotYet => "…".to_owned(),
             Self::Nothing => "–".to_owned(),
+            Self::Scored(right) => if right { "right" } else { "× wrong" }.to_owned(),
             Self::Code(code, right, margin) => {
                 let code = if code < 0 { "none".to_owned() } else { code.to_string() };
                 let cross = if right { "" } else { "× " };
@@ -74,6 +85,7 @@ impl Answer {
         match self {
             Self::NotYet => "not answered yet".to_owned(),
             Self::Nothing => "nothing is measured".to_owned(),
+            Self::Scored(right) => if right { "right" } else { "wrong" }.to_owned(),
             Self::Code(code, right, margin) => {
                 let what = if right { "right" } else { "wrong" };
                 let name = usize::try_from(code).map_or_else(|_| "no code".to_owned(), |code| codes.name(stream, code));

@@ -51,8 +51,8 @@ struct Columns {
 }
 
 impl Columns {
-    fn new(width: f32, lanes: usize) -> Self {
-        let text = if width < 330.0 { 0.0 } else { (width * 0.16).clamp(60.0, 160.0) };
+    fn new(width: f32, lanes: usize, texts: bool) -> Self {
+        let text = if width < 330.0 || !texts { 0.0 } else { (width * 0.16).clamp(60.0, 160.0) };
         let right = if width < 330.0 { 40.0 } else { (width * 0.14).clamp(48.0, 150.0) };
         let fixed = [46.0, text, 46.0, right];
         let each = ((width - fixed.iter().sum::<f32>()) / lanes.max(1) as f32).clamp(24.0, 130.0);
@@ -81,7 +81,9 @@ impl List {
             words(ui, &text);
             return;
         }
-        let columns = Columns::new(ui.available_width() - 10.0, look.lanes.len());
+        let labels = look.plan.stream.labels();
+        let texts = labels.tokens.is_some() || labels.read_tokens.is_some();
+        let columns = Columns::new(ui.available_width() - 10.0, look.lanes.len(), texts);
         head(ui, look, &columns);
         self.height = (height - (ui.cursor().top() - top)).max(3.0 * ROW);
         let list = self.keys(ui, look, listed, seen, commands);
@@ -131,7 +133,7 @@ impl List {
         let answered = |read: usize| match lane {
             None => true,
             Some((None, _)) => false,
-            Some((Some(lane), wanted)) => matches!(answer(look, lane, read), Answer::Code(_, right, _) if right == wanted),
+            Some((Some(lane), wanted)) => answer(look, lane, read).right() == Some(wanted),
         };
         let passes = |read: &usize| self.filter.role.is_none_or(|role| roles[*read] == role) && answered(*read);
         self.passing = (0..seen).filter(passes).map(|r| r as u32).collect();
@@ -282,8 +284,9 @@ impl Row<'_, '_> {
         }
         let error = ui.visuals().error_fg_color;
         for (column, answer) in self.columns.lanes.iter().zip(&answers) {
-            let colour = if matches!(answer, Answer::Code(_, false, _)) { error } else { ink.text };
-            cell(ui.painter(), rect, *column, &answer.cell(column.1 >= 66.0), colour);
+            let colour = if answer.right() == Some(false) { error } else { ink.text };
+            let room = if matches!(answer, Answer::Error(..)) { 98.0 } else { 66.0 };
+            cell(ui.painter(), rect, *column, &answer.cell(column.1 >= room), colour);
         }
         if response.clicked() {
             // The arrows go on from here.

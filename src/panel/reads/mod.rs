@@ -12,7 +12,7 @@ use super::common::{swatch, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::app::study::StudyCommand;
-use crate::app::study::effective::{Ask, Weights};
+use crate::app::study::effective::{Ask, Finding, Weights};
 use crate::layer::effective::Store;
 use crate::session::plan::Plan;
 use crate::widget::chart::SMALL;
@@ -101,7 +101,7 @@ impl Reads {
         }
         let found = |lane: usize| study.lane(lane).filter(|_| known);
         let mut stores: Vec<Store> =
-            (0..look.lanes.len()).filter_map(|l| found(l).flatten()).flat_map(|w| w.shares.iter().map(|s| s.0)).collect();
+            (0..look.lanes.len()).filter_map(|l| found(l)?.weights()).flat_map(|w| w.shares.iter().map(|s| s.0)).collect();
         stores.sort_unstable();
         stores.dedup();
         if let Some(error) = study.error().filter(|_| known) {
@@ -113,14 +113,14 @@ impl Reads {
             let each = ui.available_height() / look.lanes.len() as f32 - 24.0;
             let mut tokens = 0;
             for lane in 0..look.lanes.len() {
-                let weights = found(lane);
-                self.lane_row(ui, look, lane, read, weights.flatten());
-                match weights {
-                    Some(Some(weights)) => {
+                let finding = found(lane);
+                self.lane_row(ui, look, lane, read, finding.and_then(Finding::weights));
+                match finding {
+                    Some(Finding::Known(weights)) => {
                         tokens = tokens.max(weights.envelope.values().len());
                         strips::strip(ui, look, weights, read, lane, each.clamp(30.0, 90.0), commands);
                     }
-                    Some(None) => quiet(
+                    Some(Finding::Unknown) => quiet(
                         ui,
                         "What each token weighs is not known: this layer does not say it, or its trace does not hold what it depends on.",
                     ),

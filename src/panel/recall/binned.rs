@@ -67,12 +67,13 @@ impl Binned {
         let each = (0..self.lanes.len()).flat_map(|l| (0..bins.bins.len()).filter_map(move |b| self.summary(l, b)));
         let top = if recall { 1.0 } else { each.filter_map(|s| s.headline()).filter(|v| v.is_finite()).fold(0.1, f64::max) };
         let what = if recall { "accuracy, 95% interval" } else { "relative error" };
-        let y = Axis::real(what, 0.0, top * 1.05, Scale::Linear);
+        // A little below zero, so that marks at zero are whole.
+        let y = Axis::real(what, -0.04 * top, top * 1.05, Scale::Linear);
         let total = look.plan.stream.writes();
         let x = match by {
             By::Age => {
-                let end = bins.bins.last().map_or(2, |b| b.range.end);
-                Axis { whole: true, ..Axis::real("writes since what is asked for", 1.0, end as f64, Scale::Log) }
+                let (start, end) = (bins.bins.first().map_or(1, |b| b.range.start), bins.bins.last().map_or(2, |b| b.range.end));
+                Axis { whole: true, ..Axis::real("writes since what is asked for", start as f64, end as f64, Scale::Log) }
             }
             By::Read => Axis::count("write at which it is read", total),
             By::Answer => Axis::count("write that holds the answer", total),

@@ -35,7 +35,7 @@ cosine. On regression: sum |o - y|^2 / sum |y|^2, as the papers have it.\n\n\
 The table: the state is that of the end of the stream, wherever the playhead is, in bytes of float32 over all key/value heads of the lane, \
 beside the share of what full attention keeps, T (dk + dv) numbers a head. What is reserved counts whether it is in use or not, so on a short stream a \
 dictionary of N rows can hold more than full attention. In a wide panel there are also the numbers held, the multiply-adds (madds) a write and a read, and the \
-time a step as measured. A click on a head sorts; the buttons copy the table with every number in full.\n\n\
+time a step as measured. A click on a head sorts; Copy takes the table with every number in full.\n\n\
 The view below: over the stream, the same figure over windows of reads; by age, how many writes lie between the answer and the read \
 (bins of powers of two); by the position of the read or of its answer; by the role of the read (a phase, a hop). Each lane has its colour, its \
 dashes and its mark. Hover for the exact numbers.";
@@ -143,15 +143,16 @@ impl Recall {
             });
             response.response.accessible_name("Recall view").on_hover_text("What the scores below are shown by");
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                for (word, hint) in
-                    [("CSV", "Copy the table as CSV, with every number in full"), ("Markdown", "Copy the table as Markdown")]
-                {
-                    let button = ui.add(Button::new(RichText::new(word).size(SMALL)).small());
-                    if button.accessible_name(format!("Copy as {word}")).on_hover_text(hint).clicked() {
-                        let text = if word == "CSV" { table::csv(lines, recall) } else { table::markdown(lines, recall) };
-                        ui.ctx().copy_text(text);
+                let menu = ui.menu_button(RichText::new("Copy").size(SMALL), |ui| {
+                    for (word, hint) in [("Markdown", "For a text or a notebook"), ("CSV", "For a spreadsheet or a program")] {
+                        if ui.button(format!("Copy as {word}")).on_hover_text(hint).clicked() {
+                            let text = if word == "CSV" { table::csv(lines, recall) } else { table::markdown(lines, recall) };
+                            ui.ctx().copy_text(text);
+                            ui.close();
+                        }
                     }
-                }
+                });
+                menu.response.on_hover_text("Copy the table as it is sorted, with every number in full").accessible_name("Copy the table");
                 ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                     let text = RichText::new(title(look)).size(SMALL).color(Ink::of(ui).quiet);
                     ui.add(Label::new(text).truncate());
