@@ -146,10 +146,11 @@ impl Reads {
                 if let Some(weights) = weights {
                     let (faith, bad) = strips::faith(weights);
                     let colour = if bad { ui.visuals().error_fg_color } else { Ink::of(ui).quiet };
+                    ui.add_space(1.0);
                     let width = (ui.available_width() * 0.3).clamp(40.0, 160.0);
                     strips::shares(ui, weights, width, name);
                     let text = RichText::new(&faith).size(SMALL).color(colour);
-                    if bad || ui.available_width() > 300.0 {
+                    if bad || ui.available_width() > 200.0 {
                         ui.label(text);
                     }
                 }

@@ -56,8 +56,7 @@ pub fn shares(ui: &mut Ui, weights: &Weights, width: f32, lane: &str) {
             }
         }
         if part > 16.0 {
-            painter.circle_filled(area.center(), 5.5, ink.paper);
-            sign(&painter, area.center(), mark, colour, &ink);
+            sign(&painter, area.center(), mark, ink.paper, &ink);
         }
         left += part;
     }
@@ -159,7 +158,9 @@ fn bars(ui: &Ui, weights: &Weights, rect: Rect, along: Along, ink: &Ink, y: impl
     let mut ends: Vec<(f64, usize, f32)> = Vec::new();
     for column in 0..columns {
         let range = along.behind(column, columns);
-        let (left, right) = (along.x(range.start), along.x(range.end));
+        // By column, not by token: edges between pixels would leave stripes.
+        let edge = |column: usize| rect.left() + rect.width() * column as f32 / columns as f32;
+        let (left, right) = (edge(column), edge(column + 1));
         let Some((max, min)) = weights.envelope.extremes(range) else { continue };
         for token in if values[min] < 0.0 && max != min { vec![max, min] } else { vec![max] } {
             let weight = values[token];

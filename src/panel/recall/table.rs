@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
+use eframe::egui::text::{LayoutJob, TextWrapping};
 use eframe::egui::{Align2, FontId, Rect, Role, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 
 use super::words::{bytes, figures, many, percent, time};
@@ -230,9 +231,10 @@ pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut
         let texts: Vec<String> = columns.iter().map(|c| c.text(line)).collect();
         response.widget_info(|| WidgetInfo::labeled(Role::Label, true, texts.join(", ")));
         swatch(ui, rect, line.lane, lane.colour, &ink);
-        let name =
-            ui.painter().with_clip_rect(Rect::from_min_max(rect.min, pos2(rect.left() + names, rect.bottom())).intersect(ui.clip_rect()));
-        name.text(rect.left_center() + vec2(28.0, 0.0), Align2::LEFT_CENTER, &texts[0], font.clone(), ink.text);
+        let mut job = LayoutJob::simple_singleline(texts[0].clone(), font.clone(), ink.text);
+        job.wrap = TextWrapping::truncate_at_width((names - 30.0).max(0.0));
+        let name = ui.painter().layout_job(job);
+        ui.painter().galley(rect.left_center() + vec2(28.0, -name.size().y / 2.0), name, ink.text);
         for ((right, _), text) in rights.iter().zip(&texts[1..]) {
             ui.painter().text(pos2(rect.left() + right, rect.center().y), Align2::RIGHT_CENTER, text, font.clone(), ink.text);
         }
