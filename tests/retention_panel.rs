@@ -19,6 +19,7 @@ use mnemoscope::app::theme::{self, ThemeChoice};
 use mnemoscope::engine::headless;
 use mnemoscope::metric::retention::{Follow, Which};
 use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
+use mnemoscope::param::Params;
 use mnemoscope::session::plan::Plan;
 use mnemoscope::session::{BackendChoice, LaneSpec, Session};
 use mnemoscope::trace::LaneTrace;
@@ -51,11 +52,21 @@ fn follow(plan: &Arc<Plan>, studies: &mut Studies, follow: Follow) {
 fn needles(lanes: impl Fn(&mut Vec<LaneSpec>)) -> Arc<Plan> {
     let mut session = Session::open(Path::new("sessions/needles.ron")).unwrap();
     session.backend = BackendChoice::Cpu;
+    let hedgehog = |cache: i64| {
+        Params::default().with("window", 256).with("chunk", 64).with("fmap", "hedgehog").with("sharpness", 20.0).with("cache", cache)
+    };
+    session.lanes = vec![
+        LaneSpec::new("full", "full", Params::default()),
+        LaneSpec::new("OVQ 1024", "ovq", Params::default().with("n_max", 1024).with("chunk", 128)),
+        LaneSpec::new("LoLA", "lola", hedgehog(64)),
+        LaneSpec::new("LoLCATs", "lola", hedgehog(0)),
+        LaneSpec::new("linear", "linear", Params::default().with("fmap", "elu1")),
+    ];
     lanes(&mut session.lanes);
     Arc::new(Plan::new(&session, None).unwrap())
 }
 
-/// The needles session as it is shipped.
+/// The needles of the session that is shipped, over five memories.
 static NEEDLES: LazyLock<Run> = LazyLock::new(|| {
     let plan = needles(|_| {});
     let traces = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap().traces;

@@ -38,7 +38,7 @@ Score and loss: for a LoLA lane, the score a token had on leaving the window (SR
 the score predict the loss? Cached tokens are recalled whole, so the question is about those folded. Hover for the exact numbers; click to select a token.";
 
 /// A map that needs no more multiply-adds than this is made unasked.
-const QUICK: u64 = 4_000_000_000;
+const QUICK: u64 = 8_000_000_000;
 
 /// What is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::panel::Look;
 use crate::panel::common::{plural, quoted};
 use crate::stream::Stream;
 use crate::trace::{Channel, LaneTrace};
-use crate::widget::chart::Chart;
+use crate::widget::chart::{Chart, SMALL};
 use crate::widget::palette::Ink;
 
 /// Pairs that are in the state after `done` chunks: what has left the window and is not cached.
@@ -90,8 +90,8 @@ pub struct Crowd {
     pub folded: usize,
 }
 
-/// The texts that crowd the cache after `done` chunks: at most two, each an eighth of it or more, and the first a quarter. None where
-/// tokens have no texts.
+/// The texts that crowd the cache after `done` chunks and are hardly known to the state (one there for eight cached, or fewer): at most
+/// two, each an eighth of the cache or more, and the first a quarter. None where tokens have no texts.
 #[must_use]
 pub fn crowds(stream: &Stream, index: &Residency, done: usize) -> Vec<Crowd> {
     let Some(texts) = &stream.labels().tokens else { return Vec::new() };
@@ -102,7 +102,8 @@ pub fn crowds(stream: &Stream, index: &Residency, done: usize) -> Vec<Crowd> {
         counts.entry(text).or_default()[usize::from(!cached)] += 1;
         total += usize::from(cached);
     }
-    let mut most: Vec<_> = counts.into_iter().filter(|(_, [cached, _])| *cached > 1 && cached * 8 >= total).collect();
+    let mut most: Vec<_> =
+        counts.into_iter().filter(|(_, [cached, folded])| *cached > 1 && cached * 8 >= total && folded * 8 <= *cached).collect();
     most.sort_by(|a, b| b.1[0].cmp(&a.1[0]).then(a.0.cmp(b.0)));
     most.truncate(2);
     if most.first().is_none_or(|(_, [cached, _])| cached * 4 < total) {
@@ -124,7 +125,7 @@ pub fn crowd_sentence(crowds: &[Crowd], cached: usize) -> Option<String> {
 
 /// Says it.
 pub(super) fn explain(ui: &mut Ui, text: &str) {
-    ui.add(Label::new(RichText::new(text).color(Ink::of(ui).limit)).wrap());
+    ui.add(Label::new(RichText::new(text).size(SMALL).color(Ink::of(ui).limit)).wrap());
 }
 
 /// The shade of those steps.
@@ -201,8 +202,8 @@ mod tests {
     #[test]
     fn a_cache_full_of_copies_is_told() {
         let (_, index) = run();
-        // After step 3 the cache holds 1, 2 and 5, the state 0, 3 and 4.
-        let labels = Labels { tokens: Some("b a a a b c x x".split(' ').map(str::to_owned).collect()), ..Labels::default() };
+        // After step 3 the cache holds 1, 2 and 5, the state 0, 3 and 4: `c` is known to the state as well as to the cache.
+        let labels = Labels { tokens: Some("b a a c b c x x".split(' ').map(str::to_owned).collect()), ..Labels::default() };
         let rows = ndarray::Array3::zeros((1, 8, 1));
         let parts = StreamParts {
             keys: rows.clone(),
@@ -214,9 +215,9 @@ mod tests {
             labels,
         };
         let found = crowds(&Stream::new(parts).unwrap(), &index, 4);
-        assert_eq!(found, [Crowd { text: "a".to_owned(), cached: 2, folded: 1 }]);
+        assert_eq!(found, [Crowd { text: "a".to_owned(), cached: 2, folded: 0 }]);
         let said = crowd_sentence(&found, 3).unwrap();
-        assert!(said.starts_with("Of 3 cached pairs 2 are 'a' (1 in the state): "), "{said}");
+        assert!(said.starts_with("Of 3 cached pairs 2 are 'a' (0 in the state): "), "{said}");
         assert_eq!(crowd_sentence(&[], 3), None);
     }
 
