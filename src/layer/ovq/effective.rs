@@ -75,6 +75,20 @@ impl Dictionary {
         let (mut keys, mut counts) = (vec![0.0; n * dk], vec![0_u32; n]);
         let (mut sums, mut members) = (vec![0.0; n * dk], vec![0_u32; n]);
         let mut touched = Vec::new();
+        if config.constant_rate.is_none() && !config.normalise_centroids {
+            // Whatever the chunks: the mean of all members.
+            for (&row, key) in rows.iter().zip(rows_of(setup.stream.keys(), kv, 0..rows.len()).chunks(dk)) {
+                let row = row as usize;
+                counts[row] += 1;
+                for (k, &x) in keys[row * dk..(row + 1) * dk].iter_mut().zip(key) {
+                    *k += f64::from(x);
+                }
+            }
+            for (key, &count) in keys.chunks_mut(dk).zip(&counts) {
+                key.iter_mut().for_each(|k| *k /= f64::from(count));
+            }
+            return Self { keys, counts };
+        }
         for chunk in chunks(rows.len(), config.chunk) {
             for (&row, key) in rows[chunk.clone()].iter().zip(rows_of(setup.stream.keys(), kv, chunk).chunks(dk)) {
                 let row = row as usize;
