@@ -14,7 +14,7 @@ pub const NAME_WIDTH: f32 = 112.0;
 /// Room for six digits.
 const NUMBER_WIDTH: f32 = 60.0;
 /// A longer text than this scrolls.
-const TEXT_HEIGHT: f32 = 240.0;
+const TEXT_HEIGHT: f32 = 160.0;
 /// A slider with less room than this says nothing.
 const SLIDER_WIDTH: f32 = 24.0;
 
@@ -138,7 +138,9 @@ fn text(ui: &mut Ui, row: &Row<'_>, name: &str, default: &str, max_bytes: usize)
     let before = if let Some(ParamValue::Text(text)) = row.value { text.as_str() } else { default };
     let mut text = before.to_owned();
     let width = ui.available_width();
-    egui::ScrollArea::vertical().id_salt((row.owner, row.spec.name)).max_height(TEXT_HEIGHT).show(ui, |ui| {
+    // A row is one line high: without its own least height the field would be squeezed into that.
+    let area = egui::ScrollArea::vertical().id_salt((row.owner, row.spec.name)).max_height(TEXT_HEIGHT);
+    area.min_scrolled_height(TEXT_HEIGHT).show(ui, |ui| {
         let field = TextEdit::multiline(&mut text).id_salt((row.owner, row.spec.name, "field"));
         let field = field.desired_rows(6).desired_width(width).char_limit(max_bytes);
         ui.add(field).widget_info(|| egui::WidgetInfo::labeled(egui::Role::MultilineTextInput, true, name));
