@@ -9,7 +9,7 @@ use super::Wake;
 use super::work::{Teller, Work};
 use crate::app::state::Runs;
 use crate::layer::effective::{Effective, ReadOf, Store};
-use crate::metric::ANSWER;
+use crate::metric::query_used;
 use crate::session::plan::{Plan, PlanLane};
 use crate::trace::LaneTrace;
 use crate::widget::envelope::Envelope;
@@ -72,23 +72,11 @@ fn difference(plan: &PlanLane, trace: &LaneTrace, query_head: usize, read: usize
     Some(off / largest.max(f64::MIN_POSITIVE))
 }
 
-/// The query of a read as the lane saw it: the stream's, or the one that the lane's own answer to the read before it led to.
-/// `None` where that answer is not known.
-#[must_use]
-pub fn query_of(plan: &PlanLane, trace: &LaneTrace, query_head: usize, read: usize) -> Option<Vec<f32>> {
-    let stream = &plan.setup.stream;
-    let Some((before, chain)) = stream.follows(read).zip(stream.chain()) else {
-        return Some(stream.query(query_head, read).to_vec());
-    };
-    let answers = trace.channel(ANSWER).filter(|c| query_head < c.heads())?;
-    let code = usize::try_from(*answers.wholes(query_head).get(before)?).ok()?;
-    (code < chain.query_of_code.nrows()).then(|| chain.query_of_code.row(code).to_vec())
-}
-
 /// A lane's weights; `None` where its layer does not say them, or its trace does not hold what they depend on.
 #[must_use]
 pub fn weights_of(plan: &PlanLane, trace: &LaneTrace, query_head: usize, read: usize) -> Option<Weights> {
-    let query = query_of(plan, trace, query_head, read)?;
+    // Of a read that follows another it is the one that the lane's own answer led to.
+    let query = query_used(&plan.setup.stream, trace, query_head, read);
     let effective = plan.kind.effective(&plan.setup, trace, ReadOf { query_head, read, query: &query })?;
     Some(Weights::new(plan, trace, query_head, read, effective))
 }
@@ -239,7 +227,7 @@ mod tests {
     fn weights_that_are_wrong_do_not_reproduce_the_output() {
         let (plan, traces) = run();
         let lane = &plan.lanes[0];
-        let query = query_of(lane, &traces[0], 0, 2).unwrap();
+        let query = query_used(&lane.setup.stream, &traces[0], 0, 2);
         let mut effective = lane.kind.effective(&lane.setup, &traces[0], ReadOf { query_head: 0, read: 2, query: &query }).unwrap();
         effective.weights[7] += 0.1;
         let moved = Weights::new(lane, &traces[0], 0, 2, effective.clone()).difference.unwrap();

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
+use eframe::egui::text::{LayoutJob, TextWrapping};
 use eframe::egui::{
-    Align, Align2, Button, Color32, ComboBox, EventFilter, FontId, Id, Key, Label, Layout, Modifiers, Painter, Rect, RichText, Role,
-    ScrollArea, Sense, Ui, UiBuilder, WidgetInfo, pos2, vec2,
+    Align, Button, Color32, ComboBox, EventFilter, FontId, Id, Key, Label, Layout, Modifiers, Painter, Rect, RichText, Role, ScrollArea,
+    Sense, Ui, UiBuilder, WidgetInfo, pos2, vec2,
 };
 
 use super::answer::{Answer, Codes, answer, read_text, right, role_of};
@@ -239,8 +240,10 @@ fn place(row: Rect, (left, width): (f32, f32)) -> Rect {
 fn cell(painter: &Painter, row: Rect, column: (f32, f32), text: &str, colour: Color32) {
     let area = place(row, column);
     if area.width() > 1.0 && !text.is_empty() {
-        let clipped = painter.with_clip_rect(area.intersect(painter.clip_rect()));
-        clipped.text(area.left_center(), Align2::LEFT_CENTER, text, FontId::proportional(SMALL), colour);
+        let mut job = LayoutJob::simple_singleline(text.to_owned(), FontId::proportional(SMALL), colour);
+        job.wrap = TextWrapping::truncate_at_width(area.width());
+        let galley = painter.layout_job(job);
+        painter.galley(area.left_center() - vec2(0.0, galley.size().y / 2.0), galley, colour);
     }
 }
 

@@ -110,7 +110,8 @@ impl Reads {
         strips::legend(ui, &stores);
         ScrollArea::vertical().id_salt("lanes").auto_shrink(false).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 2.0;
-            let each = ui.available_height() / look.lanes.len() as f32 - 24.0;
+            // What is left of the height for a strip, after its heading and the ruler below all.
+            let each = (ui.available_height() - 20.0) / look.lanes.len() as f32 - 28.0;
             let mut tokens = 0;
             for lane in 0..look.lanes.len() {
                 let finding = found(lane);

@@ -1,7 +1,7 @@
 //! What every token weighs in the output of the selected read, lane by lane: bars over the tokens, split by the memory that each
 //! token comes from.
 
-use eframe::egui::{Align2, Color32, FontId, Rect, Response, Role, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{Align2, Color32, FontId, Label, Rect, Response, RichText, Role, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
 
 use super::answer::Codes;
 use crate::app::command::Command;
@@ -76,12 +76,12 @@ pub fn legend(ui: &mut Ui, stores: &[Store]) {
             let (colour, mark) = look_of(*store, &ink);
             let (rect, _) = ui.allocate_exact_size(vec2(12.0, 12.0), Sense::hover());
             sign(ui.painter(), rect.center(), mark, colour, &ink);
-            ui.label(eframe::egui::RichText::new(store.name()).size(SMALL).color(ink.quiet));
+            ui.add(Label::new(RichText::new(store.name()).size(SMALL).color(ink.quiet)).extend());
             ui.add_space(6.0);
         }
         let (rect, _) = ui.allocate_exact_size(vec2(12.0, 12.0), Sense::hover());
         ui.painter().add(triangle(rect.center(), 4.0, true, ink.mark, Stroke::NONE));
-        ui.label(eframe::egui::RichText::new("the answer's token").size(SMALL).color(ink.quiet));
+        ui.add(Label::new(RichText::new("the answer").size(SMALL).color(ink.quiet)).extend());
     });
 }
 
