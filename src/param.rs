@@ -225,6 +225,12 @@ impl Resolved {
         }
     }
 
+    /// A real number, or `None` where it is to be taken from the stream or there is no such parameter.
+    #[must_use]
+    pub fn set_float(&self, name: &str) -> Option<f64> {
+        if let Some(Some(ParamValue::Float(v))) = self.values.get(name) { Some(*v) } else { None }
+    }
+
     /// The word chosen.
     ///
     /// # Panics

@@ -103,23 +103,6 @@ fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -
     facts
 }
 
-/// A fixed codebook (VQ attention).
-fn codebook(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -> Facts {
-    let real = |name: &str| lane.trace.channel(name).and_then(|c| c.reals(head_of(c, look)).get(write).copied());
-    let codes = lane.trace.channel("assignments").map_or(&[][..], |c| c.wholes(head_of(c, look)));
-    let Some(&code) = codes.get(write) else { return Facts::at("Not computed yet.") };
-    let alike = codes[..seen.min(codes.len())].iter().filter(|&&c| c == code).count();
-    let mut facts = Facts::at(format!("Code {code} stands for its key."));
-    facts.row("code's count now", alike.to_string());
-    if let Some(v) = real("similarity") {
-        facts.row("similarity", number(v));
-    }
-    if let Some(v) = real("assign_margin") {
-        facts.row("ahead of the second by", if v.is_finite() { number(v) } else { "no second".to_owned() });
-    }
-    facts
-}
-
 /// Window, sparse cache and state (LoLA).
 fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usize, done: usize) -> Facts {
     let since = index.since(write, done).map_or_else(String::new, |chunks| format!(" since step {}", chunks.saturating_sub(1)));

@@ -48,6 +48,7 @@ pub fn ui(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
 }
 
 /// True if the session's lanes cannot run whatever their parameters are.
+#[must_use]
 pub fn is_of_the_list(all: &[LaneSpec]) -> bool {
     let on = all.iter().filter(|l| l.enabled).count();
     on == 0 || on > MAX_LANES || check_names(all).is_err()

@@ -97,7 +97,7 @@ fn reads_in_words(plan: &Plan, tick: &ReadTick) -> Vec<String> {
     let mut lines =
         vec![format!("reads {first} to {last}, which see {} to {} writes; a click goes through them", after[first], after[last])];
     lines.extend(tick.roles.iter().map(|r| {
-        let of = labels.roles.of_read[tick.reads.clone()].iter().filter(|x| *x == r).count();
+        let of: usize = labels.roles.of_read[tick.reads.clone()].iter().map(|x| usize::from(x == r)).sum();
         format!("{of} × {}", role(*r))
     }));
     lines

@@ -69,10 +69,10 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The logit scale: the parameter `beta`, or the stream's where that is `auto`.
+    /// The logit scale: the parameter `beta`, or the stream's where that is `auto` or the layer has no such parameter.
     #[must_use]
     pub fn beta(&self) -> f64 {
-        self.params.auto_float("beta").unwrap_or_else(|| f64::from(self.stream.beta()))
+        self.params.set_float("beta").unwrap_or_else(|| f64::from(self.stream.beta()))
     }
 }
 

@@ -55,11 +55,10 @@ pub fn free_name(lanes: &[LaneSpec], base: &str) -> String {
     let numbered = base.rsplit_once(' ').filter(|(stem, number)| number.parse::<u32>().is_ok() && taken(stem));
     let mut stem = numbered.map_or(base, |(stem, _)| stem);
     // Room for a space and a number of five digits.
-    while stem.len() > MAX_NAME - 6 {
-        let last = stem.char_indices().next_back().map_or(0, |(at, _)| at);
-        stem = stem[..last].trim_end();
-    }
-    (2_u32..).map(|n| format!("{stem} {n}")).find(|name| !taken(name)).unwrap_or_default()
+    let room = (0..=stem.len().min(MAX_NAME - 6)).rev().find(|&at| stem.is_char_boundary(at)).unwrap_or(0);
+    stem = stem[..room].trim_end();
+    // One number more than there are lanes: one of them is free.
+    (2..=lanes.len() + 2).map(|n| format!("{stem} {n}")).find(|name| !taken(name)).unwrap_or_default()
 }
 
 /// Adds a lane of a layer at the end, switched on, with the layer's defaults; its place.

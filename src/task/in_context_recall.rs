@@ -127,7 +127,7 @@ mod tests {
             check_recall(&stream);
             // Every pair is written once, where its read says.
             prop_assert_eq!(&writes_of(&stream, "pair"), stream.labels().answer_at.as_ref().unwrap());
-            prop_assert!(stream.after().iter().all(|&a| a as i64 == t));
+            prop_assert!(stream.after().iter().all(|&a| i64::from(a) == t));
         }
     }
 }

@@ -169,7 +169,7 @@ mod tests {
             check_recall(&stream);
             // Different places, all of them after the pairs; every pair is asked for.
             let after = stream.after();
-            prop_assert!(after.windows(2).all(|w| w[0] < w[1]) && after.iter().all(|&a| a as i64 > pairs && a as i64 <= t));
+            prop_assert!(after.windows(2).all(|w| w[0] < w[1]) && after.iter().all(|&a| i64::from(a) > pairs && i64::from(a) <= t));
             let mut asked = stream.labels().answer_at.clone().unwrap();
             asked.sort_unstable();
             prop_assert_eq!(asked, (0..pairs as u32).collect::<Vec<_>>());

@@ -165,7 +165,7 @@ mod tests {
         let mut check = |text: &str, value: Vec<f32>| {
             let (name, point) = text.split_once('(').unwrap();
             let sign: f32 = point.split_once(')').unwrap().0.parse().unwrap();
-            assert_eq!(sign.abs(), 1.0, "{text}");
+            assert_eq!(sign.abs().to_bits(), 1.0_f32.to_bits(), "{text}");
             let w: Vec<f32> = value.iter().map(|v| v * sign).collect();
             assert_eq!(weights.entry(name.to_owned()).or_insert_with(|| w.clone()), &w, "{text}");
         };

@@ -13,7 +13,9 @@ pub(in crate::layer) fn softmax(setup: &Setup, window: Option<usize>, read: Read
     let head = stream.kv_head_of(read.query_head);
     let mut logits = logits(setup.beta(), read.query, &stream.keys_of(head).slice(s![seen.clone(), ..]));
     let top = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    logits.iter_mut().for_each(|z| *z = (*z - top).exp());
+    for z in &mut logits {
+        *z = (*z - top).exp();
+    }
     let whole: f64 = logits.iter().sum();
     let gone = seen.start;
     let store = if window.is_some() { Store::Window } else { Store::Whole };

@@ -78,13 +78,15 @@ impl LayerKind for LinearKind {
         Cost { state_numbers: numbers, write_madds: numbers, read_madds: numbers }
     }
 
-    /// The weight of write i is phi(q).phi(k_i) / (phi(q).s + 1e-6).
+    /// The weight of write i is `phi(q).phi(k_i) / (phi(q).s + 1e-6)`.
     fn effective(&self, setup: &Setup, _trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
         let (stream, map) = (&setup.stream, FeatureMap::<f64>::new(NAME, setup).ok()?);
         let (head, after) = (stream.kv_head_of(read.query_head), stream.after()[read.read] as usize);
         let mut weights = map.products(read.query_head, read.query, head, &stream.keys_of(head).slice(s![..after, ..]));
         let whole = weights.iter().sum::<f64>() + EPSILON;
-        weights.iter_mut().for_each(|w| *w /= whole);
+        for w in &mut weights {
+            *w /= whole;
+        }
         Some(Effective { weights, stores: vec![Store::State; after] })
     }
 

@@ -42,9 +42,13 @@ pub(super) fn of(setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<E
     if stores.contains(&Store::State) {
         let products = FeatureMap::<f64>::new(super::NAME, setup).ok()?.products(read.query_head, read.query, head, &keys);
         let folded = weights.iter_mut().zip(products).zip(&stores).filter(|(_, s)| !whole(s));
-        folded.for_each(|((weight, product), _)| *weight = linear * product);
+        for ((weight, product), _) in folded {
+            *weight = linear * product;
+        }
     }
     let normaliser = weights.iter().sum::<f64>() + EPSILON * scale;
-    weights.iter_mut().for_each(|w| *w /= normaliser);
+    for w in &mut weights {
+        *w /= normaliser;
+    }
     Some(Effective { weights, stores })
 }

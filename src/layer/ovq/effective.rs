@@ -85,7 +85,9 @@ impl Dictionary {
                 }
             }
             for (key, &count) in keys.chunks_mut(dk).zip(&counts) {
-                key.iter_mut().for_each(|k| *k /= f64::from(count));
+                for k in key {
+                    *k /= f64::from(count);
+                }
             }
             return Self { keys, counts };
         }
@@ -111,7 +113,9 @@ impl Dictionary {
                 }
                 if config.normalise_centroids {
                     let norm = key.iter().map(|k| k * k).sum::<f64>().sqrt().max(1e-12);
-                    key.iter_mut().for_each(|k| *k /= norm);
+                    for k in key {
+                        *k /= norm;
+                    }
                 }
             }
         }
@@ -142,7 +146,9 @@ fn shares(config: &Config, rows: &[i32], counts: &[u32]) -> Vec<f64> {
     let mut members = vec![0_u32; counts.len()];
     for chunk in chunks(rows.len(), config.chunk).rev() {
         let of_chunk = &rows[chunk.clone()];
-        of_chunk.iter().for_each(|&row| members[row as usize] += 1);
+        for &row in of_chunk {
+            members[row as usize] += 1;
+        }
         for (share, &row) in shares[chunk].iter_mut().zip(of_chunk) {
             let row = row as usize;
             *share = left[row] * rate(config, members[row], counts[row]) / f64::from(members[row]);

@@ -137,7 +137,9 @@ mod tests {
         assert!(all.iter().all(|&p| p < 1 << 24));
         // Sixteen bins of 2500, standard deviation 48: chi squared with 15 degrees of freedom is above 44 once in 10 000.
         let mut bins = [0_u32; 16];
-        all.iter().for_each(|p| bins[(p >> 20) as usize] += 1);
+        for p in &all {
+            bins[(p >> 20) as usize] += 1;
+        }
         let chi: f64 = bins.iter().map(|&b| (f64::from(b) - 2500.0).powi(2) / 2500.0).sum();
         assert!(chi < 44.0, "{bins:?}");
         assert_ne!(priority(5, 1, 7), priority(5, 0, 7));

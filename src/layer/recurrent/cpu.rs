@@ -142,7 +142,9 @@ impl<R: Real> Block<R> {
 
     /// Mamba-2's sum. `value` is used up.
     fn add(&mut self, key: &[R], decay: R, rate: R, value: &mut [R]) {
-        value.iter_mut().for_each(|v| *v = rate * *v);
+        for v in value.iter_mut() {
+            *v = rate * *v;
+        }
         for (row, &k) in self.state.chunks_exact_mut(value.len()).zip(key) {
             for (s, &d) in row.iter_mut().zip(&*value) {
                 *s = *s * decay + k * d;

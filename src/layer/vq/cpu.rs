@@ -116,15 +116,7 @@ impl<R: Row> VqCpu<R> {
         }
     }
 
-    fn push(
-        &self,
-        steps: Range<usize>,
-        writes: Range<usize>,
-        reads: Range<usize>,
-        outputs: Vec<R>,
-        placed: &[Placed<R>],
-        out: &mut TraceBlock,
-    ) {
+    fn push(steps: Range<usize>, writes: Range<usize>, reads: Range<usize>, outputs: Vec<R>, placed: &[Placed<R>], out: &mut TraceBlock) {
         let reals = |of: fn(&Placed<R>) -> &[R]| R::values(placed.iter().flat_map(|p| of(p).iter().copied()).collect());
         let wholes = |of: fn(&Placed<R>) -> &[i32]| Values::I32(placed.iter().flat_map(|p| of(p).iter().copied()).collect());
         out.push(trace::OUTPUTS, reads, R::values(outputs));
@@ -165,7 +157,7 @@ impl<R: Row> Layer for VqCpu<R> {
         }
         self.position = steps.end;
         if record == Record::All {
-            self.push(steps, writes, reads, outputs, &placed, out);
+            Self::push(steps, writes, reads, outputs, &placed, out);
         }
         Ok(())
     }

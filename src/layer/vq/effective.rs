@@ -19,7 +19,9 @@ pub(super) fn effective(setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> O
         return None;
     }
     let mut counts = vec![0_u32; book.nrows()];
-    codes.iter().for_each(|&c| counts[c as usize] += 1);
+    for &c in codes {
+        counts[c as usize] += 1;
+    }
     let used: Vec<usize> = (0..counts.len()).filter(|&c| counts[c] > 0).collect();
     let logit = |code: usize| {
         let product: f64 = book.row(code).iter().zip(read.query).map(|(&k, &q)| f64::from(k) * f64::from(q)).sum();

@@ -116,7 +116,7 @@ mod tests {
     fn a_few_marked_tokens_have_a_third_of_the_rows() {
         assert_eq!((widened(8, 96), widened(0, 5), widened(40, 50)), (6, 1, 1));
         // 8 x 6 of 88 + 48 rows.
-        assert!(48 * 3 >= 88 + 48);
+        assert!(8 * widened(8, 96) * 3 >= 88 + 48);
     }
 
     #[test]
