@@ -1,4 +1,4 @@
-//! Reads an export back with NumPy and pandas, as a user would.
+//! Reads an export back with NumPy and pandas, and a sweep with pandas and pyarrow, as a user would.
 //!
 //! Skipped with a word where Python lacks them; `MNEMOSCOPE_REQUIRE_PYTHON=1` makes that a failure.
 
@@ -68,4 +68,59 @@ fn numpy_and_pandas_read_the_export_as_it_is() {
     let read = python().args(["-c", SCRIPT]).arg(&out).output().unwrap();
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     assert!(String::from_utf8_lossy(&read.stdout).starts_with("read "), "{read:?}");
+}
+
+/// What a notebook would do with a sweep: columns, types, a curve with its interval, the metadata.
+const SWEEP: &str = r#"
+import json, sys
+import numpy as np, pandas as pd, pyarrow.parquet as pq
+
+rows = pd.read_parquet(sys.argv[1])
+assert len(rows) == 2 * (3 + 1) and rows.key.is_unique, rows
+assert rows.seed.dtype == np.uint64 and sorted(rows.seed.unique()) == [7, 8], rows.seed
+assert rows.accuracy.dtype == np.float64 and rows.lane.tolist() == ["full", "OVQ", "OVQ", "OVQ"] * 2
+ovq = rows[rows.lane == "OVQ"]
+assert (ovq.x_name == "n_max").all() and ovq.x.tolist() == [8.0, 16.0, 32.0] * 2
+assert rows[rows.lane == "full"].x.isna().all() and (rows[rows.lane == "full"].accuracy == 1).all()
+assert (ovq.accuracy == ovq.correct / ovq.reads).all()
+assert ((rows.accuracy_low <= rows.accuracy) & (rows.accuracy <= rows.accuracy_high)).all()
+# N (dk + dv + 1) + C (dk + dv)
+assert (ovq.state_numbers == ovq.x * 33 + 32 * 32).all() and (rows.state_bytes == 4 * rows.state_numbers).all()
+assert json.loads(ovq.params.iloc[1])["n_max"] == 16 and json.loads(ovq.source_params.iloc[1])["T"] == 256
+assert rows.error.isna().all() and rows.relative_error.isna().all() and (rows.seconds > 0).all()
+curve = ovq.groupby("x")[["correct", "reads"]].sum()
+assert curve.reads.tolist() == [8, 8, 8]
+about = {k.decode(): v.decode() for k, v in pq.read_schema(sys.argv[1]).metadata.items()}
+assert about["mnemoscope"] == "sweep 1" and all(name in about for name in rows.columns), about
+print("read", len(rows), "rows and", len(rows.columns), "columns")
+"#;
+
+#[test]
+fn pandas_and_pyarrow_read_a_sweep() {
+    let python = || Command::new("python3");
+    if !python().args(["-c", "import numpy, pandas, pyarrow"]).output().is_ok_and(|o| o.status.success()) {
+        assert!(std::env::var_os("MNEMOSCOPE_REQUIRE_PYTHON").is_none(), "python3 with pandas and pyarrow is required, and not here");
+        eprintln!("skipped: python3 with pandas and pyarrow is not here");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (session, out) = (folder.path().join("s.ron"), folder.path().join("s.parquet"));
+    let text = r#"(
+        source: Task(name: "needles", params: {"T": 256, "needles": 4, "dk": 16, "dv": 16}),
+        seed: 7,
+        lanes: [(name: "full", layer: "full"), (name: "OVQ", layer: "ovq", params: {"chunk": 32})],
+        backend: cpu,
+    )"#;
+    std::fs::write(&session, text).unwrap();
+    assert_cmd::Command::cargo_bin("mnemoscope")
+        .unwrap()
+        .arg("sweep")
+        .arg(&session)
+        .args(["--vary", "OVQ.n_max=8..32:log2", "--seeds", "2", "--out"])
+        .arg(&out)
+        .assert()
+        .success();
+    let read = python().args(["-c", SWEEP]).arg(&out).output().unwrap();
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    assert!(String::from_utf8_lossy(&read.stdout).starts_with("read 8 rows"), "{read:?}");
 }

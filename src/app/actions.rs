@@ -37,7 +37,8 @@ impl App {
                 Command::View(command) => self.view_command(command),
                 Command::Study(command) => {
                     let wake: crate::app::study::Wake = self.jobs.outbox().1;
-                    self.studies.command(command, &self.runs, &self.session, &wake);
+                    let base = self.base();
+                    self.studies.command(command, &self.runs, &self.session, base, &wake);
                     true
                 }
                 Command::Window(command) => {

@@ -14,6 +14,7 @@ mod residency_picture;
 pub mod retention;
 pub mod shares;
 pub mod sre;
+pub mod sweep;
 
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ pub static PANELS: &[PanelEntry] = &[
     PanelEntry { name: "retention", title: "Retention", help: retention::HELP, make: || Box::new(retention::Retention::default()) },
     PanelEntry { name: "shares", title: "Shares", help: shares::HELP, make: || Box::new(shares::Shares::default()) },
     PanelEntry { name: "reads", title: "Reads", help: reads::HELP, make: || Box::new(reads::Reads::default()) },
+    PanelEntry { name: "sweep", title: "Sweep", help: sweep::HELP, make: || Box::new(sweep::SweepPanel::default()) },
     PanelEntry { name: "recall", title: "Recall", help: recall::HELP, make: || Box::new(recall::Recall::default()) },
 ];
 

@@ -42,12 +42,19 @@ impl Studies {
         news.contains(&true)
     }
 
-    /// Carries out a command; `runs` is what is on screen, `session` the session as set.
-    pub fn command(&mut self, command: StudyCommand, runs: &Runs, session: &crate::session::Session, wake: &Wake) {
+    /// Carries out a command; `runs` is what is on screen, `session` the session as set, with paths relative to `base`.
+    pub fn command(
+        &mut self,
+        command: StudyCommand,
+        runs: &Runs,
+        session: &crate::session::Session,
+        base: Option<std::path::PathBuf>,
+        wake: &Wake,
+    ) {
         match command {
             StudyCommand::Effective(ask) => self.effective.command(ask, runs, wake),
             StudyCommand::Retention(ask) => self.retention.command(ask, runs, wake),
-            StudyCommand::Sweep(ask) => self.sweep.command(ask, session, wake),
+            StudyCommand::Sweep(ask) => self.sweep.command(ask, session, base, wake),
         }
     }
 }
