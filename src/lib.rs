@@ -32,7 +32,7 @@
 //! | [`layer`] | the memory layers: CPU in two precisions, GPU, channels |
 //! | [`gpu`] | device, kernels, buffers, readback; knows no layer |
 //! | [`trace`] | channels, blocks, the store |
-//! | [`engine`] | the worker, keyframes, headless runs, CPU against GPU in lockstep |
+//! | [`engine`] | the worker, keyframes, headless runs, CPU against GPU in lockstep, sweeps |
 //! | [`metric`] | recall, error, cosine, cost |
 //! | [`session`] | the session file and the plan made of it |
 //! | [`export`] | what leaves: one file a format |

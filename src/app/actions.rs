@@ -129,6 +129,7 @@ impl App {
             WindowCommand::ExportPicture => self.jobs.pick(Purpose::Picture, self.suggested("png")),
             WindowCommand::ExportTrace if self.exporting.is_some() => {}
             WindowCommand::ExportTrace => self.jobs.pick(Purpose::Trace, String::new()),
+            WindowCommand::ExportSweep => self.jobs.pick(Purpose::Sweep, self.suggested("parquet")),
             WindowCommand::CancelExport => {
                 if let Some(export) = &self.exporting {
                     export.cancel.store(true, Ordering::Relaxed);
@@ -248,6 +249,7 @@ impl App {
             Purpose::SaveSession => self.save_to(with_extension(path, "ron")),
             Purpose::Picture => self.export_picture(with_extension(path, "png")),
             Purpose::Trace => self.export_trace(path),
+            Purpose::Sweep => self.jobs.save_sweep(self.studies.sweep.rows().to_vec(), with_extension(path, "parquet")),
         }
     }
 

@@ -158,6 +158,8 @@ pub enum WindowCommand {
     ExportPicture,
     /// Ask for a folder to write the trace to.
     ExportTrace,
+    /// Ask where to write the rows of the sweep.
+    ExportSweep,
     /// Stop the export that is under way.
     CancelExport,
     /// Light, dark, or as the desktop says.

@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use eframe::egui::{Color32, ColorImage};
 
 use crate::app::session_panel::Problem;
+use crate::engine::sweep::{Row, file as sweep_file};
 use crate::export::{self, Progress};
 use crate::layer::Snapshot;
 use crate::param::ParamError;
@@ -33,6 +34,8 @@ pub enum Purpose {
     Picture,
     /// The folder for the trace.
     Trace,
+    /// Where to write the rows of the sweep.
+    Sweep,
 }
 
 impl Purpose {
@@ -44,6 +47,7 @@ impl Purpose {
             Self::SaveSession => "Save the session",
             Self::Picture => "Export the window as PNG",
             Self::Trace => "Export the trace to a folder",
+            Self::Sweep => "Export the sweep as Parquet",
         }
     }
 }
@@ -160,6 +164,14 @@ impl Jobs {
         });
     }
 
+    /// Writes the rows of a sweep.
+    pub fn save_sweep(&self, rows: Vec<Row>, path: PathBuf) {
+        self.run(move || {
+            let result = sweep_file::write(&path, &rows).map(|()| Vec::new()).map_err(|e| e.to_string());
+            Done::Written { purpose: Purpose::Sweep, path, result }
+        });
+    }
+
     /// Asks the user for a path, in a dialog of the system.
     pub fn pick(&self, purpose: Purpose, name: String) {
         self.run(move || {
@@ -266,6 +278,7 @@ async fn dialog(purpose: Purpose, name: String) -> Option<PathBuf> {
         Purpose::SaveSession => dialog.add_filter("Session", &["ron"]).set_file_name(name).save_file().await,
         Purpose::Picture => dialog.add_filter("PNG", &["png"]).set_file_name(name).save_file().await,
         Purpose::Trace => dialog.pick_folder().await,
+        Purpose::Sweep => dialog.add_filter("Parquet", &["parquet"]).set_file_name(name).save_file().await,
     };
     picked.map(|file| file.path().to_owned())
 }

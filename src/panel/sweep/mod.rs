@@ -5,13 +5,13 @@ mod map;
 mod model;
 mod plot;
 
-use eframe::egui::{ComboBox, Label, RichText, ScrollArea, Ui, vec2};
+use eframe::egui::{Button, ComboBox, Label, RichText, ScrollArea, Ui, vec2};
 
 use self::form::Form;
 use self::model::{Along, Model, Point, mapped};
 use super::common::{plural, words};
 use super::{Look, Panel};
-use crate::app::command::{Command, SessionCommand};
+use crate::app::command::{Command, SessionCommand, WindowCommand};
 use crate::app::theme;
 use crate::engine::sweep::is_of_task;
 use crate::metric::Summary;
@@ -32,7 +32,7 @@ two parameters.\n\n\
 The formula: all seeds' reads together; accuracy, correct / reads, with Wilson's 95% interval as its bar; or the relative error \
 against full attention sqrt(sum |o - y|^2 / sum |y|^2), in regression without the root, with the seeds' smallest and largest as its bar.\n\n\
 Hover for the exact numbers. Click a point, or choose it under `open`, to run it: its lane gets those values, the others stay. \
-`mnemoscope sweep` does the same without a window, into a Parquet file.";
+The rows can be exported as a Parquet file; `mnemoscope sweep` makes the same without a window.";
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Panel for SweepPanel {
             let maps = mapped(spec, &names);
             let along: Vec<Along> = spec.axes.iter().map(Along::new).collect();
             let views = Views { view: &mut self.view, lane: &mut self.lane, along: &along, maps: &maps };
-            let open = views.row(ui, model);
+            let open = views.row(ui, model, commands);
             if model.points.is_empty() {
                 words(ui, if study.running() { "The first points are on their way." } else { "No point has a score." });
                 return;
@@ -105,7 +105,7 @@ struct Views<'a> {
 
 impl Views<'_> {
     /// Draws it; the point that was chosen to be opened.
-    fn row(self, ui: &mut Ui, model: &Model) -> Option<usize> {
+    fn row(self, ui: &mut Ui, model: &Model, commands: &mut Vec<Command>) -> Option<usize> {
         // A view that this sweep does not have is left for one that it has.
         let there = match *self.view {
             View::State => true,
@@ -136,6 +136,10 @@ impl Views<'_> {
                 *self.lane = Some(chosen);
             }
             open = points_menu(ui, model);
+            let export = ui.add_enabled(!model.points.is_empty(), Button::new("export…"));
+            if export.on_hover_text("Write every row, seed by seed, into a Parquet file").clicked() {
+                commands.push(Command::Window(WindowCommand::ExportSweep));
+            }
             failures(ui, model);
         });
         open
