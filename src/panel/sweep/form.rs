@@ -149,7 +149,7 @@ impl Asked {
     fn ui(&mut self, ui: &mut Ui, session: &Session, which: &str) {
         let before = (self.lanes.clone(), self.param.clone());
         let text = self.owner_text();
-        let menu = ui.menu_button(format!("{text} ⏷"), |ui| self.owners(ui, session));
+        let menu = ui.menu_button(format!("{text}…"), |ui| self.owners(ui, session));
         menu.response.accessible_name(format!("Lanes of the {which} parameter: {text}")).on_hover_text("Whose parameter is varied");
         let choice = ComboBox::from_id_salt(which).selected_text(self.param.as_str()).width(70.0).show_ui(ui, |ui| {
             for spec in params(session, &self.lanes) {

@@ -149,7 +149,7 @@ impl Views<'_> {
 /// The points as a menu: what can be clicked in the plot can be chosen with the keyboard here.
 fn points_menu(ui: &mut Ui, model: &Model) -> Option<usize> {
     let mut open = None;
-    let menu = ui.menu_button("open ⏷", |ui| {
+    let menu = ui.menu_button("open…", |ui| {
         ScrollArea::vertical().max_height(300.0).show(ui, |ui| {
             for (i, point) in model.points.iter().enumerate() {
                 if ui.button(format!("{}: {}", point.title(), figures(point))).clicked() {
