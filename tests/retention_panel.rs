@@ -46,7 +46,7 @@ fn follow(plan: &Arc<Plan>, studies: &mut Studies, follow: Follow) {
     runs.start(Arc::clone(plan));
     runs.present(0);
     let wake: Wake = Arc::new(|| {});
-    studies.command(StudyCommand::Retention(Ask::Follow(follow)), &runs, &plan.session, &wake);
+    studies.command(StudyCommand::Retention(Ask::Follow(follow)), &runs, &plan.session, None, &wake);
 }
 
 fn needles(lanes: impl Fn(&mut Vec<LaneSpec>)) -> Arc<Plan> {
@@ -232,7 +232,7 @@ fn a_study_can_be_stopped_and_keeps_what_it_found() {
     }
     let runs = Runs::default();
     let wake: Wake = Arc::new(|| {});
-    studies.command(StudyCommand::Retention(Ask::Stop), &runs, &plan.session, &wake);
+    studies.command(StudyCommand::Retention(Ask::Stop), &runs, &plan.session, None, &wake);
     wait(&mut studies);
     let finding = studies.retention.of(&plan).unwrap();
     assert!(finding.map.done(0) > 0 && finding.done.is_none() && studies.retention.error().is_none());
