@@ -212,7 +212,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// The priority of a write, as `founding.rs` says: seed, head and write go through the last step of MurmurHash3 one by one.
+/// The priority of a write, as `founding.rs` says: seed, head and write go through the last step of `MurmurHash3` one by one.
 fn priority(seed: u64, head: u32, write: u32) -> u32 {
     let scramble = |x: u32| {
         let x = (x ^ (x >> 16)).wrapping_mul(0x85eb_ca6b);

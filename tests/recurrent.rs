@@ -170,7 +170,9 @@ fn by_definition(stream: &Stream, erases: bool, gate: impl Fn(usize, usize) -> (
         for write in 0..stream.writes() {
             let (a, b) = gate(head, write);
             let (k, mut v) = (row(stream.keys(), head, write), stream.values().slice(s![head, write, ..]).mapv(f64::from).to_vec());
-            state.iter_mut().for_each(|x| *x *= a);
+            for x in &mut state {
+                *x *= a;
+            }
             if erases {
                 v.iter_mut().zip(answer(&state, &k)).for_each(|(v, a)| *v -= a);
                 errors.push(v.iter().map(|x| x * x).sum::<f64>().sqrt());

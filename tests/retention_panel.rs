@@ -34,7 +34,7 @@ struct Run {
 /// Waits for a study that has been asked.
 fn wait(studies: &mut Studies) {
     let start = Instant::now();
-    while studies.retention.running() && start.elapsed() < Duration::from_secs(120) {
+    while studies.retention.running() && start.elapsed() < Duration::from_mins(2) {
         studies.receive();
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -226,7 +226,7 @@ fn a_study_can_be_stopped_and_keeps_what_it_found() {
     let mut studies = Studies::default();
     follow(&plan, &mut studies, Follow { which: Which::Even, count: 512, seed: 0 });
     let start = Instant::now();
-    while studies.retention.of(&plan).unwrap().map.done(0) == 0 && start.elapsed() < Duration::from_secs(60) {
+    while studies.retention.of(&plan).unwrap().map.done(0) == 0 && start.elapsed() < Duration::from_mins(1) {
         studies.receive();
         std::thread::sleep(Duration::from_millis(1));
     }

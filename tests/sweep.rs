@@ -171,7 +171,9 @@ struct Saving<'a> {
 impl Witness for Saving<'_> {
     fn rows(&mut self, rows: Vec<Row>) -> Result<(), WriteError> {
         self.stop_after = self.stop_after.saturating_sub(rows.len());
-        rows.into_iter().for_each(|row| self.store.put(row));
+        for row in rows {
+            self.store.put(row);
+        }
         if self.stop_after == 0 {
             self.cancel.store(true, Ordering::Relaxed);
         }

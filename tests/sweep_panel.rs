@@ -55,7 +55,7 @@ impl Shown {
             let axes = vary.iter().map(|v| Axis::parse(&session, v).unwrap()).collect();
             studies.sweep.start(Spec::new(axes, seeds).unwrap(), &session, None, &wake);
             let start = Instant::now();
-            while studies.sweep.running() && start.elapsed() < Duration::from_secs(120) {
+            while studies.sweep.running() && start.elapsed() < Duration::from_mins(2) {
                 studies.receive();
                 std::thread::sleep(Duration::from_millis(1));
             }

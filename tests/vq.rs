@@ -1,5 +1,7 @@
 //! What VQ attention must do on any stream (LAYERS.md, "Baselines"), the GPU against its CPU twin, and the codebook's fit.
 
+#![allow(clippy::needless_range_loop, reason = "indices are those of the formulas")]
+#![allow(clippy::result_large_err, reason = "a test's own closures hand the plan's error through")]
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![allow(clippy::float_cmp, reason = "choices are equal or wrong")]
 

@@ -86,7 +86,7 @@ impl Args {
 
     fn failed(&self, error: SweepError) -> CliError {
         match error {
-            SweepError::Plan(error) => CliError::plan(&self.source.session, error),
+            SweepError::Plan(error) => CliError::plan(&self.source.session, *error),
             SweepError::Run(error) => error.into(),
             SweepError::Write(error) => ExportError::Write(error).into(),
         }

@@ -71,7 +71,7 @@ impl Case {
         after.sort_unstable();
         let (targets, labels) = (Targets::None, Labels::default());
         let stream = Stream::new(StreamParts { keys, values, queries, after, beta: 0.8, targets, labels }).unwrap();
-        let silent = (0..self.reads).map(|r| (self.seed as usize + r) % 3 == 0).collect();
+        let silent = (0..self.reads).map(|r| (self.seed as usize + r).is_multiple_of(3)).collect();
         let stream = stream.with_silent(silent).unwrap();
         let params = Params::default()
             .with("window", self.window as i64)

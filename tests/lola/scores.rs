@@ -78,7 +78,9 @@ fn by_definition(setup: &Setup, fmap: &str, score: &str, head: usize) -> Steps {
                 let seen: Vec<usize> = (integrated..s.after()[r] as usize).chain(cached.iter().copied()).collect();
                 let state: f64 = folded.iter().map(|&i: &usize| dot(&phi_q, &features[i])).sum();
                 let whole = seen.iter().map(|&i| e(i)).sum::<f64>() + 0.7 * state + EPSILON;
-                seen.iter().for_each(|&i| received[i] += e(i) / whole);
+                for &i in &seen {
+                    received[i] += e(i) / whole;
+                }
                 (0..WRITES).for_each(|i| squares[i] += (e(i) - dot(&phi_q, &features[i])).powi(2));
                 queries += 1;
             }

@@ -24,13 +24,19 @@ use crate::stream::Stream;
 pub enum SweepError {
     /// The session's own stream or names.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(Box<PlanError>),
     /// The device, or it was cancelled.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The rows cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+}
+
+impl From<PlanError> for SweepError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(Box::new(error))
+    }
 }
 
 /// Who takes the results in.
@@ -166,7 +172,7 @@ impl Sweep {
             Source::Task(source) => source.name.clone(),
             Source::Capture(_) => stream.map(|s| s.labels().title.clone()).unwrap_or_default(),
         };
-        let params = score.as_ref().map_or_else(|_| self.params(piece), |s| s.params.clone());
+        let params = score.as_ref().map_or_else(|_| Self::params(piece), |s| s.params.clone());
         let of = |s: Score| RowScore {
             tally: s.tally,
             cost: s.cost,
@@ -194,7 +200,7 @@ impl Sweep {
     }
 
     /// The parameters of a piece that did not run, as far as they are known.
-    fn params(&self, piece: &Piece) -> Params {
+    fn params(piece: &Piece) -> Params {
         let lane = &piece.lane;
         let of = |kind: &dyn layer::LayerKind| Some(every(kind.params(), &Resolved::new(&lane.name, kind.params(), &lane.params).ok()?));
         layer::kind(&lane.layer).and_then(of).unwrap_or_else(|| lane.params.clone())

@@ -8,7 +8,7 @@ use crate::app::study::sweep::{Ask, Study};
 use crate::app::study::{Studies, StudyCommand};
 use crate::engine::sweep::spec::{TASK, real};
 use crate::engine::sweep::{Axis, Owner, Points, Spec};
-use crate::layer;
+use crate::layer::{self, LayerKind};
 use crate::param::{ParamKind, ParamSpec, ParamValue};
 use crate::session::{LaneSpec, Session, Source};
 use crate::task::task;
@@ -43,7 +43,7 @@ impl Default for Form {
 
 /// The parameters that can be varied: those that every chosen lane has, or the task's; texts cannot be.
 fn params(session: &Session, lanes: &[String]) -> Vec<&'static ParamSpec> {
-    let of = |name: &String| session.lanes.iter().find(|l| l.name == *name).and_then(|l| layer::kind(&l.layer)).map(|k| k.params());
+    let of = |name: &String| session.lanes.iter().find(|l| l.name == *name).and_then(|l| layer::kind(&l.layer)).map(LayerKind::params);
     let mut lists = lanes.iter().filter_map(of);
     let first = match (lists.next(), &session.source) {
         (Some(first), _) => first,
@@ -101,7 +101,7 @@ impl Asked {
         };
         if let Some(lane) = other_param {
             asked.lanes = vec![lane.name.clone()];
-            asked.param = size(&lane).copied().unwrap_or_default().to_owned();
+            size(&lane).copied().unwrap_or_default().clone_into(&mut asked.param);
         }
         asked.suggest(session);
         asked

@@ -38,7 +38,9 @@ pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, styles: &Styles, along: Opti
     let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
     let painter = ui.painter().with_clip_rect(chart.rect.expand(5.0).intersect(ui.clip_rect()));
     let ink = Ink::of(ui);
-    fronts.iter().for_each(|front| draw_front(&chart, &painter, &ink, model, front));
+    for front in &fronts {
+        draw_front(&chart, &painter, &ink, model, front);
+    }
     let lines = model.lines(along.map(|a| a.title.as_str()));
     let mut places: Vec<(usize, Pos2)> = Vec::new();
     for line in &lines {
