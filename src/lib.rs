@@ -33,7 +33,7 @@
 //! | [`gpu`] | device, kernels, buffers, readback; knows no layer |
 //! | [`trace`] | channels, blocks, the store |
 //! | [`engine`] | the worker, keyframes, headless runs, CPU against GPU in lockstep, sweeps |
-//! | [`metric`] | recall, error, cosine, cost |
+//! | [`metric`] | recall, error, cosine, by age, position and role; retention; cost |
 //! | [`session`] | the session file and the plan made of it |
 //! | [`export`] | what leaves: one file a format |
 //! | [`cli`] | the command line: one file a subcommand |
@@ -45,6 +45,9 @@
 //! - A **chunk** is what a layer takes in before its state changes; a **step** of the timeline is the smallest chunk of the lanes.
 //! - A **lane** is a layer with its parameters in a session; all lanes of a run advance together.
 //! - A **channel** is a named array that a layer writes while it runs; its [`trace::ChannelSpec`] says what it means.
+//! - **Effective attention** is what weight every original token has in a read's output, whatever the layer
+//!   ([`layer::effective`]); **retention** is with which error a followed token is recalled, step by step ([`metric::retention`]).
+//! - A **study** is a long question answered beside the run (`app::study`): effective attention, retention, a sweep.
 //! - A **snapshot** is a layer's whole state at a chunk boundary.
 //! - A **centroid** is a row of OVQ's dictionary; a **founder** is the token whose key and value a row starts with; a row's
 //!   **count** is how many tokens it stands for.

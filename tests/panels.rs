@@ -327,8 +327,8 @@ fn the_sentence_of_the_demo_is_exact_at_every_step() {
 fn panels_say_in_words_what_is_missing() {
     let cases = [
         ("growth", "No lane here keeps a dictionary that grows; add an OVQ lane."),
-        ("assignments", "No lane here writes assignments; add an OVQ lane."),
-        ("counts", "No lane here writes assignments; add an OVQ lane."),
+        ("assignments", "No lane here writes assignments; add an OVQ or a VQ lane."),
+        ("counts", "No lane here writes assignments; add an OVQ or a VQ lane."),
         ("sre", "No lane here scores candidates for a cache; add a LoLA lane."),
         ("residency", "No lane here keeps a sparse cache; add a LoLA lane."),
         ("shares", "No lane here mixes a window, a cache and a state; add a LoLA lane."),

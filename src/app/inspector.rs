@@ -30,12 +30,12 @@ impl Inspector {
         ui.spacing_mut().scroll = ScrollStyle::solid();
         ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             head(ui, look, write, commands);
+            for number in 0..look.lanes.len() {
+                self.lane(ui, look, number, write);
+            }
             // Only for a token that is held: a search for every one that the pointer passes would be felt.
             if look.selection.token == Some(write) {
                 self.nearest(ui, look, write, commands);
-            }
-            for number in 0..look.lanes.len() {
-                self.lane(ui, look, number, write);
             }
         });
     }
@@ -46,9 +46,9 @@ impl Inspector {
         if found.nearest.is_empty() {
             return;
         }
-        ui.add_space(4.0);
-        ui.label(RichText::new("Nearest keys").small().strong())
-            .on_hover_text("The other tokens of the stream whose keys have the largest cosine with this one's (the source's own keys, this key/value head): what a memory is likely to confuse it with. Tokens with one text count once.");
+        ui.add_space(8.0);
+        ui.label(RichText::new("Nearest keys").strong())
+            .on_hover_text("The other tokens of the stream whose keys have the largest cosine with this one's, and where keys are not of length 1 the dot product k.k' too (the source's own keys, this key/value head): what a memory is likely to confuse it with. Tokens with one text count once.");
         if let Some(same) = &found.same_text {
             neighbour(ui, look, same, "the same text", commands);
         }
@@ -78,7 +78,7 @@ impl Inspector {
 /// A token whose key is near: its name, how near, and a link that selects it.
 fn neighbour(ui: &mut Ui, look: &Look<'_>, near: &Neighbour, name: &str, commands: &mut Vec<Command>) {
     // Keys of length 1: the dot product is the cosine.
-    let dot = if (near.dot - near.cosine).abs() <= 1e-3 { String::new() } else { format!(", dot product {}", facts::number(near.dot)) };
+    let dot = if (near.dot - near.cosine).abs() <= 1e-3 { String::new() } else { format!(", k.k' {}", facts::number(near.dot)) };
     let often = if near.of_text > 1 { format!(", the nearest of {}", near.of_text) } else { String::new() };
     row(ui, name, |ui| {
         // No hover: the inspector would turn to that token, and the link would be gone from under the pointer.

@@ -11,10 +11,11 @@ use crate::app::params::{self, Row};
 use crate::app::session_panel::{SessionLook, error, heading, labelled};
 use crate::app::theme;
 use crate::layer::{self, KINDS, LayerKind};
-use crate::param::Resolved;
+use crate::param::{ParamSpec, Resolved};
 use crate::session::lanes::{self, Difference, PALETTE};
 use crate::session::plan::{PlanLane, check_names};
 use crate::session::{LaneSpec, MAX_LANES, Source};
+use crate::stream::Stream;
 use crate::stream::capture::BUNDLED;
 
 /// Draws the list.
@@ -329,22 +330,33 @@ impl<'a> LaneRow<'a> {
         let twin = lanes::twin(&self.look.session.lanes, index).map(|i| self.look.session.lanes[i].name.as_str());
         ui.add_enabled_ui(lane.enabled, |ui| {
             let resolved = Resolved::new(&lane.name, kind.params(), &lane.params).ok();
-            // A parameter that does nothing as things are is not offered; with a faulty value among them, all are.
-            for spec in kind.params().iter().filter(|s| resolved.as_ref().is_none_or(|r| kind.applies(s.name, r))) {
-                let used = running.filter(|_| spec.name == "beta").map(|l| l.setup.beta());
+            let learned = resolved.as_ref().is_some_and(|r| has_learned_map(kind, r));
+            // A parameter that does nothing as things are is not offered; with a faulty value among them, all are. Learned weights
+            // take the place of the sharpness.
+            let replaced = |name: &str| learned && lane.weights.is_some() && name == "sharpness";
+            let offered = |s: &&ParamSpec| resolved.as_ref().is_none_or(|r| kind.applies(s.name, r)) && !replaced(s.name);
+            for spec in kind.params().iter().filter(offered) {
+                let used = running.and_then(|l| l.kind.in_use(&l.setup, spec.name, self.query_head(&l.setup.stream)));
                 let row = Row { owner: &lane.name, spec, value: lane.params.get(spec.name), used };
                 if let Some(value) = params::row(ui, row) {
                     commands.push(Command::Session(SessionCommand::LaneParam { lane: index, name: spec.name, value }));
                 }
                 mark(ui, differences, spec.name, twin);
             }
-            let learned = resolved.as_ref().is_some_and(|r| has_learned_map(kind, r));
             if learned || lane.weights.is_some() {
                 self.weights(ui, commands);
                 mark(ui, differences, "weights", twin);
             }
         });
         notes(ui, running);
+    }
+
+    /// The query head that is shown, among those of a lane's stream.
+    fn query_head(&self, stream: &Stream) -> usize {
+        let view = &self.look.session.view;
+        let Some(plan) = self.look.plan else { return 0 };
+        let group = plan.stream.query_heads() / plan.stream.kv_heads();
+        (view.kv_head * group + view.query_head.min(group - 1)).min(stream.query_heads() - 1)
     }
 
     /// The file of learned weights: which, none, the bundled one, or a path.

@@ -123,6 +123,10 @@ pub trait LayerKind: Send + Sync {
     fn applies(&self, _name: &str, _params: &Resolved) -> bool {
         true
     }
+    /// The value in use, for a query head of the lane's stream, of a parameter that is left to the stream or to learned weights.
+    fn in_use(&self, setup: &Setup, name: &str, _query_head: usize) -> Option<f64> {
+        (name == "beta").then(|| setup.beta())
+    }
     /// True if it expects keys and queries of length 1 (a capture's are normalised for it).
     fn wants_unit_vectors(&self) -> bool {
         false

@@ -124,6 +124,14 @@ impl LayerKind for LolaKind {
         feature::applies(name, params) || (name == "seed" && params.choice("score") == "random")
     }
 
+    fn in_use(&self, setup: &Setup, name: &str, query_head: usize) -> Option<f64> {
+        match name {
+            "beta" => Some(setup.beta()),
+            "linear_weight" => Config::linear_weights(setup).ok()?.get(query_head).copied(),
+            _ => None,
+        }
+    }
+
     fn chunk(&self, params: &Resolved) -> Option<usize> {
         Some(params.size("chunk"))
     }
