@@ -136,6 +136,8 @@ fn needles_are_found_by_lola_and_lost_without_its_cache() {
     // TASKS.md: full 1, LoLA .96, LoLCATs 0; one seed has few reads, so LoLA may miss some.
     assert_eq!((accuracy("full"), accuracy("LoLCATs")), (1.0, 0.0));
     assert!(accuracy("LoLA 64") >= 0.8, "{}", accuracy("LoLA 64"));
+    // The shipped seed shows TASKS.md's surprise: the larger cache does worse. By how much is a matter of ties, which rounding breaks.
+    assert!(accuracy("LoLA 512") < accuracy("LoLA 64"), "{}", accuracy("LoLA 512"));
 }
 
 #[test]
