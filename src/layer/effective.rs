@@ -67,6 +67,6 @@ pub struct ReadOf<'a> {
     pub query_head: usize,
     /// The read's index.
     pub read: usize,
-    /// Its query [dk], as the lane saw it: that of the lane's own stream, or the one that the lane's answer led to.
+    /// Its query `[dk]`, as the lane saw it: that of the lane's own stream, or the one that the lane's answer led to.
     pub query: &'a [f32],
 }

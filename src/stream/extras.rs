@@ -165,7 +165,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// The query of a read [dk], as the stream has it.
+    /// The query of a read `[dk]`, as the stream has it.
     #[must_use]
     pub fn query(&self, query_head: usize, read: usize) -> ndarray::ArrayView1<'_, f32> {
         self.parts.queries.index_axis(Axis(0), query_head).slice_move(s![read, ..])

@@ -9,7 +9,7 @@ use super::{FeatureMap, Map};
 const FEATURE_NUMBERS: usize = 1 << 18;
 
 impl FeatureMap<f64> {
-    /// phi(q).phi(k) of a query [dk] of query head `query_head` with each of the keys [n, dk] of key/value head `kv_head`: [n].
+    /// phi(q).phi(k) of a query `[dk]` of query head `query_head` with each of the keys [n, dk] of key/value head `kv_head`: `[n]`.
     ///
     /// The dk^2 features of `taylor2` are never made: their product is 1 + z + z^2 / 2 with z = beta q.k.
     #[must_use]
