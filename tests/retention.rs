@@ -198,7 +198,11 @@ fn every_layer() -> Vec<Vec<LaneSpec>> {
         // A codebook is fitted on as many keys as the stream has: fewer than the default asks for.
         if k.params().iter().any(|p| p.name == "codes") { Params::default().with("codes", 32) } else { Params::default() }
     };
-    KINDS.chunks(MAX_LANES).map(|kinds| kinds.iter().map(|k| LaneSpec::new(k.name(), k.name(), params(*k))).collect()).collect()
+    let mut lanes: Vec<LaneSpec> = KINDS.iter().map(|k| LaneSpec::new(k.name(), k.name(), params(*k))).collect();
+    // The scores that depend on the reads.
+    let lola = Params::default().with("window", 16).with("cache", 24).with("chunk", 32);
+    lanes.extend(["attention", "kernel"].map(|score| LaneSpec::new(score, "lola", lola.clone().with("score", score))));
+    lanes.chunks(MAX_LANES).map(<[LaneSpec]>::to_vec).collect()
 }
 
 #[test]

@@ -349,7 +349,7 @@ impl App {
                 bar.ui(ui, plan, timeline, *selection, asked);
             }
         });
-        Panel::left("session").frame(side).default_size(296.0).size_range(270.0..=440.0).show(ui, |ui| {
+        Panel::left("session").frame(side).default_size(296.0).size_range(296.0..=440.0).show(ui, |ui| {
             // While a file is being opened there is no session to set.
             if opening.is_none() {
                 let removed = removed.as_ref().map(|(_, lane)| lane);

@@ -86,8 +86,53 @@ impl Measure {
 #[derive(Debug, Clone)]
 pub struct Running {
     measure: Measure,
-    /// By channel and head: the sums of the first i reads, i from 0.
-    sums: Vec<Vec<Vec<f64>>>,
+    /// By channel and head.
+    sums: Vec<Vec<Prefix>>,
+}
+
+/// Sums of the first i numbers of a channel, i from 0. What is not finite is counted apart: one NaN must not make every later
+/// difference of sums one.
+#[derive(Debug, Clone)]
+struct Prefix {
+    finite: Vec<f64>,
+    infinite: Vec<u32>,
+    nan: Vec<u32>,
+}
+
+impl Default for Prefix {
+    fn default() -> Self {
+        Self { finite: vec![0.0], infinite: vec![0], nan: vec![0] }
+    }
+}
+
+impl Prefix {
+    /// Numbers summed.
+    fn len(&self) -> usize {
+        self.finite.len() - 1
+    }
+
+    fn extend(&mut self, channel: &Channel, head: usize) {
+        let values = channel.values(head);
+        for index in self.len()..channel.len() {
+            let x = values.get(index).unwrap_or(0.0);
+            let (sum, infinite, nan) = (self.finite[index], self.infinite[index], self.nan[index]);
+            self.finite.push(if x.is_finite() { sum + x } else { sum });
+            self.infinite.push(infinite + u32::from(x.is_infinite()));
+            self.nan.push(nan + u32::from(x.is_nan()));
+        }
+    }
+
+    /// The sum of the numbers `range`. The infinite ones are squares: positive.
+    fn over(&self, range: &Range<usize>) -> f64 {
+        let (start, end) = (range.start, range.end);
+        if self.nan[end] > self.nan[start] {
+            f64::NAN
+        } else if self.infinite[end] > self.infinite[start] {
+            f64::INFINITY
+        } else {
+            self.finite[end] - self.finite[start]
+        }
+    }
 }
 
 impl Running {
@@ -102,9 +147,9 @@ impl Running {
     pub fn update(&mut self, trace: &LaneTrace) {
         for (name, sums) in self.measure.channels.iter().zip(&mut self.sums) {
             let Some(channel) = trace.channel(name) else { continue };
-            sums.resize_with(channel.heads(), || vec![0.0]);
+            sums.resize_with(channel.heads(), Prefix::default);
             for (head, column) in sums.iter_mut().enumerate() {
-                extend(column, channel, head);
+                column.extend(channel, head);
             }
         }
     }
@@ -112,7 +157,7 @@ impl Running {
     /// Reads that are summed, the same for every head.
     #[must_use]
     pub fn reads(&self) -> usize {
-        let least = |sums: &Vec<Vec<f64>>| sums.iter().map(|s| s.len() - 1).min().unwrap_or(0);
+        let least = |sums: &Vec<Prefix>| sums.iter().map(Prefix::len).min().unwrap_or(0);
         self.sums.iter().map(least).min().unwrap_or(0)
     }
 
@@ -122,17 +167,8 @@ impl Running {
         let end = reads.end.min(self.reads());
         let start = reads.start.min(end);
         let heads = heads.start..heads.end.min(self.sums.first().map_or(0, Vec::len));
-        let total = |at: usize| heads.clone().map(|h| self.sums[at][h][end] - self.sums[at][h][start]).sum::<f64>();
+        let total = |at: usize| heads.clone().map(|h| self.sums[at][h].over(&(start..end))).sum::<f64>();
         let totals: Vec<f64> = (0..self.sums.len()).map(total).collect();
         self.measure.summary(&totals, (heads.len() * (end - start)) as u64)
-    }
-}
-
-fn extend(column: &mut Vec<f64>, channel: &Channel, head: usize) {
-    let values = channel.values(head);
-    let mut sum = column.last().copied().unwrap_or(0.0);
-    for index in column.len() - 1..channel.len() {
-        sum += values.get(index).unwrap_or(0.0);
-        column.push(sum);
     }
 }

@@ -100,6 +100,17 @@ fn relative_error_is_a_ratio_for_values_and_its_root_for_captures() {
 }
 
 #[test]
+fn what_is_no_number_is_loud_where_it_lies_and_nowhere_else() {
+    let s = stream(1, &[1, 2, 3, 4], Targets::Values(array![[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]));
+    let mut running = Running::new(s.targets()).unwrap();
+    running.update(&trace(&s, &[vec![f32::NAN, 1.0, f32::INFINITY, 3.0], vec![2.0; 4], vec![0.5; 4]]));
+    let relative = |reads| running.over(0..1, reads).headline().unwrap();
+    assert!(relative(0..2).is_nan() && relative(0..4).is_nan());
+    assert_eq!((relative(1..2), relative(3..4)), (0.5, 1.5));
+    assert_eq!(relative(1..4), f64::INFINITY);
+}
+
+#[test]
 fn wilsons_interval_is_the_textbooks() {
     // Newcombe 1998, table of method 3: 81 of 263 gives .2553 to .3662; 15 of 148 .0624 to .1605; 0 of 20 0 to .1611.
     for (correct, reads, low, high) in [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (29, 29, 0.8830, 1.0)] {

@@ -25,6 +25,15 @@ impl Draw {
         Self { bits: ChaCha8Rng::seed_from_u64(seed), spare: None }
     }
 
+    /// The source of a seed for something besides the stream. A layer's seed is the session's, unless it has one of its own, and so
+    /// is the task's: what a layer draws must not be made of the numbers that the stream's keys are made of.
+    #[must_use]
+    pub fn apart(seed: u64, purpose: &str) -> Self {
+        // FNV-1a of the purpose, from the seed on.
+        let start = seed ^ 0xcbf2_9ce4_8422_2325;
+        Self::new(purpose.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)))
+    }
+
     /// A number from 0 up to 1, 1 excluded, in steps of 2^-53.
     pub fn uniform(&mut self) -> f64 {
         (self.bits.next_u64() >> 11) as f64 / (1_u64 << 53) as f64

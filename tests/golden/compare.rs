@@ -91,7 +91,7 @@ pub fn compare(case: &Case, expected: &Expected, found: &Found, double: bool, un
         #[allow(clippy::float_cmp, reason = "equal is what a choice must be, and what infinities can be")]
         let same = want == got || (want.is_nan() && got.is_nan());
         let fits = match tolerance {
-            Tolerance::Near { abs, rel } => same || off <= abs + rel * want.abs(),
+            Tolerance::Near { abs, rel } => same || (off.is_finite() && off <= abs + rel * want.abs()),
             Tolerance::Choice { margin } => {
                 if !same && margin.is_some_and(|m| close(case, m, i / width, step)) {
                     outcome.flipped = Some(outcome.flipped.map_or(step, |s| s.min(step)));

@@ -288,7 +288,9 @@ fn lockstep(setup: &Setup, cpu: &LaneTrace, gpu: &LaneTrace) -> Result<(), TestC
                     prop_assert_eq!(x.len(), y.len(), "{} at {}", spec.name, entry);
                     for (x, y) in wide(&x).into_iter().zip(wide(&y)) {
                         let same = match spec.tolerance {
-                            Tolerance::Near { abs, rel } => x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= abs + rel * x.abs(),
+                            Tolerance::Near { abs, rel } => {
+                                x == y || (x.is_nan() && y.is_nan()) || ((x - y).is_finite() && (x - y).abs() <= abs + rel * x.abs())
+                            }
                             Tolerance::Choice { .. } => x == y,
                         };
                         prop_assert!(same, "{} of head {} at {}: {} on the CPU, {} on the GPU", spec.name, row, entry, x, y);

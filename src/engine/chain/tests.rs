@@ -39,7 +39,9 @@ fn plan_with(window: usize) -> Arc<Plan> {
         LaneSpec::new("window", "window", Params::default().with("window", window as i64)),
         LaneSpec::new("linear", "linear", Params::default().with("fmap", "elu1")),
         LaneSpec::new("OVQ", "ovq", Params::default().with("n_max", 64).with("chunk", 50)),
-        LaneSpec::new("LoLA", "lola", lola),
+        LaneSpec::new("LoLA", "lola", lola.clone()),
+        // A memory that depends on its reads: those of the later hops must not count.
+        LaneSpec::new("LoLA attention", "lola", lola.with("score", "attention")),
     ];
     let source = Source::Task(TaskSource { name: "variable_tracking".to_owned(), params });
     Arc::new(Plan::new(&Session { source, lanes, seed: 4, ..Session::default() }, None).unwrap())
@@ -139,6 +141,8 @@ fn earlier_reads_and_states_are_those_of_a_run_without_a_chain() {
                 targets: Targets::Codes { codebook: codebook.clone(), target: target.clone() },
                 labels: stream.labels().clone(),
             })
+            // Only the first hop's reads are known beforehand: the others count for no memory.
+            .and_then(|s| s.with_silent((0..stream.reads()).map(|r| r >= CHAINS).collect()))
             .unwrap(),
         )
     };

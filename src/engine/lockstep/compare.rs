@@ -187,7 +187,8 @@ fn differ(spec: &ChannelSpec, place: Place, values: &[Vec<f64>; 2], margins: Opt
             continue;
         }
         let (tie, beyond, margin) = match spec.tolerance {
-            Tolerance::Near { abs, rel } => (false, size > abs + rel * a.unwrap_or(0.0).abs(), None),
+            // Nothing is near to what is infinite or no number, whichever side has it.
+            Tolerance::Near { abs, rel } => (false, !size.is_finite() || size > abs + rel * a.unwrap_or(0.0).abs(), None),
             Tolerance::Choice { .. } => {
                 let margin = margin_at(i);
                 let tie = margin.is_some_and(|m| m <= CHOICE_MARGIN);

@@ -78,8 +78,17 @@ fn numbers_may_differ_by_their_tolerance_and_no_more() {
 
 #[test]
 fn a_number_on_one_side_only_is_the_largest_difference() {
-    let (_, reports) = compare([(same(), Step { near: [1.0, f32::NAN, 3.0, 4.0], ..same() })]);
-    assert_eq!((reports[0].largest, reports[0].failures), (f64::INFINITY, 1));
+    for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let with = || Step { near: [1.0, odd, 3.0, 4.0], ..same() };
+        for sides in [(same(), with()), (with(), same())] {
+            let (_, reports) = compare([sides]);
+            assert_eq!((reports[0].largest, reports[0].failures), (f64::INFINITY, 1), "{odd}");
+        }
+    }
+    // Two infinities of the same sign are the same number, of different signs as far apart as can be.
+    let infinite = |x| Step { near: [x; 4], ..same() };
+    assert_eq!(compare([(infinite(f32::INFINITY), infinite(f32::INFINITY))]).1[0].failures, 0);
+    assert_eq!(compare([(infinite(f32::INFINITY), infinite(f32::NEG_INFINITY))]).1[0].failures, 4);
     let nan = || Step { near: [f32::NAN; 4], margin: [f32::INFINITY; 2], ..same() };
     assert!(compare([(nan(), nan())]).1.iter().all(|r| r.failures == 0));
 }

@@ -9,7 +9,7 @@ use super::score::every;
 use crate::layer;
 use crate::param::{Params, Resolved};
 use crate::session::file::resolve;
-use crate::session::{Session, Source};
+use crate::session::{CaptureSource, LaneSpec, Session, Source};
 use crate::stream::Stream;
 use crate::stream::capture::BUNDLED;
 use crate::task::task;
@@ -51,7 +51,27 @@ pub fn of_capture(stream: &Stream) -> String {
             hash = hash.with(&x.to_le_bytes());
         }
     }
+    for gate in stream.gates().into_iter().flat_map(|g| [("decay", &g.decay), ("rate", &g.rate)]) {
+        let (name, Some(gate)) = gate else { continue };
+        hash = gate.iter().fold(hash.with(name.as_bytes()), |hash, x| hash.with(&x.to_le_bytes()));
+    }
     hash.text()
+}
+
+/// A whole capture file, hashed: what a lane is fitted on may be a part of it that its stream does not have.
+#[must_use]
+pub fn of_file(source: &CaptureSource, base_dir: Option<&Path>) -> String {
+    if source.is_bundled() {
+        return BUNDLED.to_owned();
+    }
+    let file = resolve(&source.path, base_dir);
+    std::fs::read(&file).map_or_else(|_| file.display().to_string(), |bytes| Hash::default().with(&bytes).text())
+}
+
+/// True for a layer that is fitted beforehand.
+#[must_use]
+pub fn is_fitted(lane: &LaneSpec) -> bool {
+    layer::kind(&lane.layer).is_some_and(|k| k.params().iter().any(|p| p.name == "fit"))
 }
 
 /// Every parameter of a session's task, defaults filled in; what was set, where that cannot be resolved.

@@ -62,6 +62,8 @@ pub struct Sweep {
     step: usize,
     /// The stream of a capture, which is the same for every piece, and its hash.
     capture: Option<(Arc<Stream>, String)>,
+    /// The hash of the whole capture file, where a lane is fitted on it.
+    file: Option<String>,
 }
 
 impl Sweep {
@@ -73,8 +75,9 @@ impl Sweep {
     pub fn new(session: &Session, base_dir: Option<&Path>, name: &str, spec: &Spec) -> Result<Self, SweepError> {
         check_names(&session.lanes)?;
         let pieces = pieces(session, spec);
-        let mut capture = None;
-        if matches!(session.source, Source::Capture(_)) {
+        let (mut capture, mut file) = (None, None);
+        if let Source::Capture(source) = &session.source {
+            file = pieces.iter().any(|p| key::is_fitted(&p.lane)).then(|| key::of_file(source, base_dir));
             let stream = load_stream(session, base_dir)?;
             let hash = key::of_capture(&stream);
             capture = Some((stream, hash));
@@ -82,7 +85,7 @@ impl Sweep {
             load_stream(session, base_dir)?;
         }
         let base_dir = base_dir.map(Path::to_owned);
-        Ok(Self { session: session.clone(), base_dir, name: name.to_owned(), pieces, step: step_of(session), capture })
+        Ok(Self { session: session.clone(), base_dir, name: name.to_owned(), pieces, step: step_of(session), capture, file })
     }
 
     /// All pieces, in the order in which they run.
@@ -100,7 +103,9 @@ impl Sweep {
     /// The key of a piece's row, on a GPU or not.
     #[must_use]
     pub fn key(&self, piece: &Piece, gpu: bool) -> String {
-        let hash = self.capture.as_ref().map_or("", |(_, hash)| hash.as_str());
+        let stream = self.capture.as_ref().map_or("", |(_, hash)| hash.as_str());
+        let fitted = self.file.as_deref().filter(|_| key::is_fitted(&piece.lane)).unwrap_or_default();
+        let hash = &format!("{stream}{fitted}");
         key::of_piece(piece, &piece.session(&self.session), self.base_dir.as_deref(), hash, self.step, gpu)
     }
 

@@ -255,7 +255,7 @@ pub fn projection(layer: &'static str, setup: &Setup) -> Result<Array2<f32>, Lay
             _ => Err(wrong),
         };
     }
-    let mut draw = Draw::new(setup.params.int(SEED.name).unsigned_abs());
+    let mut draw = Draw::apart(setup.params.int(SEED.name).unsigned_abs(), "favor");
     let rows = setup.params.size(FEATURES.name);
     let drawn = match setup.params.choice(PROJECTION.name) {
         "gaussian" => draw.normals(rows, dk),

@@ -55,6 +55,34 @@ fn favor_is_right_on_average() {
     assert_relative_eq!(m.queries(0, &q.view()).row(0).dot(&m.keys(0, &k.view()).row(0)), 1.0, epsilon = 0.2);
 }
 
+/// A task and a layer on it have the same seed, unless told otherwise: FAVOR+'s directions must have nothing to do with the keys.
+#[test]
+fn favors_directions_are_none_of_a_tasks_keys() {
+    for task in crate::task::TASKS {
+        let short = task.params().iter().any(|p| p.name == "T");
+        let params = if short { Params::default().with("T", 600) } else { Params::default() };
+        let resolved = Resolved::new(task.name(), task.params(), &params).unwrap();
+        for seed in [0, 3] {
+            let stream = Arc::new(task.generate(&resolved, seed).unwrap());
+            let keys = stream.keys_of(0).to_owned();
+            for (projection, features) in [("orthogonal", 192), ("gaussian", 384)] {
+                let drawn = Params::default().with("fmap", "favor").with("projection", projection).with("features", features);
+                let params = Resolved::new("linear", SPECS, &drawn.with("seed", seed as i64)).unwrap();
+                let setup = Setup { stream: Arc::clone(&stream), params, arrays: Arc::default(), chunk: 1 };
+                let mut rows = super::projection("linear", &setup).unwrap();
+                for mut row in rows.rows_mut() {
+                    let norm = row.dot(&row).sqrt();
+                    row /= norm;
+                }
+                // Keys of length 1 of 62 or 64 numbers: an independent cosine has a standard deviation of 1/8, and six of them
+                // come once in 10^9 draws.
+                let nearest = rows.dot(&keys.t()).iter().fold(0.0_f32, |m, x| m.max(x.abs()));
+                assert!(nearest < 0.75, "{} with seed {seed}, {projection}: {nearest}", task.name());
+            }
+        }
+    }
+}
+
 #[test]
 fn hedgehog_halves_are_distributions_and_survive_large_logits() {
     let params = Params::default().with("fmap", "hedgehog").with("sharpness", 1000.0);

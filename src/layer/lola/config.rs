@@ -19,6 +19,9 @@ pub enum Recorded {
 /// The most candidates that the trace of one lane holds, over all steps and heads: 128 MiB of ids and scores.
 pub const MAX_RECORDED: usize = 1 << 24;
 
+/// The largest `linear_weight`.
+pub const MAX_WEIGHT: f64 = 1e6;
+
 /// Checked settings and the stream's sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Config {
@@ -132,7 +135,18 @@ impl Config {
         match (given, setup.arrays.get("log_linear_weight")) {
             (Some(weight), _) => Ok(vec![weight; heads]),
             (None, None) => Ok(vec![1.0; heads]),
-            (None, Some(logs)) if logs.shape() == [heads] => Ok(logs.iter().map(|&x| f64::from(x).exp()).collect()),
+            (None, Some(logs)) if logs.shape() == [heads] => {
+                // The limits of the parameter: above them float32 has no room for the state's part of a read.
+                match logs.iter().find(|x| !(**x <= MAX_WEIGHT.ln() as f32)) {
+                    None => Ok(logs.iter().map(|&x| f64::from(x).exp()).collect()),
+                    Some(x) => Err(LayerError::Array {
+                        layer: super::NAME,
+                        name: "log_linear_weight",
+                        expected: format!("[{heads}], at most ln {MAX_WEIGHT}"),
+                        found: format!("but found {x}"),
+                    }),
+                }
+            }
             (None, Some(logs)) => Err(LayerError::Array {
                 layer: super::NAME,
                 name: "log_linear_weight",

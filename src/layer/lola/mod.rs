@@ -97,7 +97,7 @@ static PARAMS: &[ParamSpec] = &[
         name: "linear_weight",
         title: "state weight",
         doc: "The factor w on the linear state's part of a read: (1 - g) / g of a LoLCATs gate g.",
-        kind: ParamKind::AutoFloat { min: 0.0, max: 1e6, auto: "the weights file's, else 1", log: true },
+        kind: ParamKind::AutoFloat { min: 0.0, max: config::MAX_WEIGHT, auto: "the weights file's, else 1", log: true },
     },
 ];
 

@@ -75,7 +75,7 @@ pub(super) fn random(seed: u64, heads: usize, writes: usize) -> Vec<f32> {
     const STEPS: usize = 1 << 24;
     let of_head = |head: usize| {
         // A source for each head: its numbers are the same however many heads and writes there are.
-        let mut draw = Draw::new(seed.wrapping_add((head as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let mut draw = Draw::apart(seed, &format!("random score of head {head}"));
         (0..writes).map(move |_| draw.below(STEPS) as f32 / STEPS as f32)
     };
     (0..heads).flat_map(of_head).collect()

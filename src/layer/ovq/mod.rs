@@ -252,10 +252,13 @@ impl LayerKind for OvqKind {
         let (dk, dv) = (setup.stream.key_dim() as u64, setup.stream.value_dim() as u64);
         let (n_max, chunk) = (setup.params.size("n_max") as u64, setup.chunk as u64);
         let n = sizes(setup).last().copied().unwrap_or(0) as u64;
+        // After each founder, every token of its chunk is held against it.
+        let farthest = setup.params.choice("founding") == "farthest-point";
+        let founding = if farthest { n * chunk * dk / setup.stream.writes() as u64 } else { 0 };
         Cost {
             state_numbers: n_max * (dk + dv + 1) + chunk * (dk + dv),
             // Similarity to every centroid, then one row moved.
-            write_madds: n * dk + dk + dv,
+            write_madds: n * dk + dk + dv + founding,
             // Logits and values of every centroid and, on average, half the chunk.
             read_madds: (n + chunk.div_ceil(2)) * (dk + dv),
         }

@@ -70,7 +70,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "select_margin",
             title: "founding margin",
-            meaning: "gap in similarity between the last write of the chunk that founded a row and the first that did not; infinite where all or none did",
+            meaning: "gap in similarity between the last write of the chunk that founded a row and the first that did not (of farthest-point founding the smallest such gap of its rounds); infinite where all or none did, and where chance decides",
             unit: "1",
             tolerance: near(2e-5),
             ..of_step.clone()

@@ -16,9 +16,8 @@ const ROUNDING: f64 = 1e-6;
 /// The channels, in the order of their places.
 pub(super) fn channels(config: &Config, setup: &Setup) -> Vec<ChannelSpec> {
     let mut output = outputs(setup.stream.value_dim(), "What each read returns: S^T q, with S as its last visible write left it.");
-    if config.rule == Rule::Mamba2 {
-        output.tolerance = Tolerance::Near { abs: (ROUNDING * bound(config, setup)).max(1e-4), rel: 1e-4 };
-    }
+    let size = if config.rule == Rule::Mamba2 { bound(config, setup) } else { walk(config, setup) };
+    output.tolerance = Tolerance::Near { abs: (ROUNDING * size).max(1e-4), rel: 1e-4 };
     let norm = ChannelSpec {
         name: "state_norm",
         title: "state norm",
@@ -35,6 +34,7 @@ pub(super) fn channels(config: &Config, setup: &Setup) -> Vec<ChannelSpec> {
         title: "write error",
         meaning: "|v - S^T k|: how far what the decayed state answers to a write's own key is from its value, just before the write",
         axis: Axis::Write,
+        tolerance: output.tolerance,
         ..norm.clone()
     };
     let mut all = vec![output, norm];
@@ -42,6 +42,17 @@ pub(super) fn channels(config: &Config, setup: &Setup) -> Vec<ChannelSpec> {
         all.push(error);
     }
     all
+}
+
+/// The size of the terms of a delta rule's output where some b is above 1: near 2 a write is a reflection, which shrinks nothing, so
+/// that a column of S walks as far as independent steps of b max |v| do, and rounding is in proportion to it. 0 where every b
+/// is at most 1: each write shrinks what it replaces.
+fn walk(config: &Config, setup: &Setup) -> f64 {
+    let s = &*setup.stream;
+    let rates = (0..s.kv_heads()).flat_map(|head| (0..s.writes()).map(move |write| config.rate::<f64>(s, head, write)));
+    let rate = rates.fold(0.0, f64::max);
+    let value = s.values().iter().fold(0.0_f32, |m, x| m.max(x.abs()));
+    if rate > 1.0 { 4.0 * rate * (s.writes() as f64).sqrt() * f64::from(value) } else { 0.0 }
 }
 
 /// The largest that a number of Mamba-2's output can be: its terms may cancel, and rounding is in proportion to the terms.

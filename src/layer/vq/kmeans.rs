@@ -30,7 +30,7 @@ pub(super) struct Codes {
 pub(super) fn fit(keys: &[f32], dk: usize, codes: usize, iterations: usize, seed: u64, cancel: &AtomicBool) -> Option<Codes> {
     let n = keys.len() / dk;
     let mut rows: Vec<f32> =
-        Draw::new(seed).different(0, n, codes).into_iter().flat_map(|i| &keys[i * dk..(i + 1) * dk]).copied().collect();
+        Draw::apart(seed, "codebook").different(0, n, codes).into_iter().flat_map(|i| &keys[i * dk..(i + 1) * dk]).copied().collect();
     let (mut assignments, mut similarity, mut margin) = (vec![-1_i32; n], vec![0.0_f32; n], vec![0.0_f32; n]);
     let pool = Pool::default();
     let mut done = 0;

@@ -88,8 +88,10 @@ pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     (xx > 0.0 && yy > 0.0).then(|| xy / (xx * yy).sqrt())
 }
 
-/// The ranks from 1 of some numbers.
+/// The ranks from 1 of some numbers; what is no number comes last.
 fn ranks(values: &[f64]) -> Vec<f64> {
+    // A NaN has a sign, by which it would be sorted below every number.
+    let values: Vec<f64> = values.iter().map(|&v| if v.is_nan() { f64::NAN } else { v }).collect();
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let mut ranks = vec![0.0; values.len()];
@@ -118,6 +120,7 @@ mod tests {
     #[test]
     fn ranks_of_equal_numbers_are_shared() {
         assert_eq!(ranks(&[3.0, 1.0, 3.0, 2.0]), [3.5, 1.0, 3.5, 2.0]);
+        assert_eq!(ranks(&[-f64::NAN, 1.0, f64::NAN, f64::INFINITY]), [3.5, 1.0, 3.5, 2.0]);
     }
 
     #[test]

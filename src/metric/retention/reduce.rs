@@ -164,7 +164,9 @@ fn reduce(stream: &Stream, probes: &Probes, column: &Column, (values, start, rea
                 error += (o - v) * (o - v);
                 length += v * v;
             }
-            errors.push(if length > 0.0 { (error / length) as f32 } else { UNDEFINED });
+            let error = (error / length) as f32;
+            // One NaN for all: those of infinities have a sign, by which they would be sorted below every number.
+            errors.push(if length > 0.0 { if error.is_nan() { f32::NAN } else { error } } else { UNDEFINED });
         }
     }
 }
