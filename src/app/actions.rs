@@ -75,6 +75,8 @@ impl App {
         match command {
             SessionCommand::Source(source) => session.take_source(source),
             SessionCommand::Lanes(lanes) => session.lanes = lanes,
+            // The lanes are those of this source: nothing of them is changed for it.
+            SessionCommand::Whole { source, seed, lanes } => (session.source, session.seed, session.lanes) = (source, seed, lanes),
             SessionCommand::Lane(command) => edit_lanes(&mut session.lanes, &mut self.removed, command),
             SessionCommand::LaneParam { lane, name, value } => {
                 if let Some(lane) = session.lanes.get_mut(lane) {

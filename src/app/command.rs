@@ -84,6 +84,8 @@ pub enum SessionCommand {
     Source(Source),
     /// Other lanes, all of them.
     Lanes(Vec<LaneSpec>),
+    /// All that the results depend on, at once: one new run.
+    Whole { source: Source, seed: u64, lanes: Vec<LaneSpec> },
     /// The list of lanes.
     Lane(LaneCommand),
     /// One parameter of a lane, by the lane's place in the session.

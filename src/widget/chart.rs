@@ -98,6 +98,8 @@ pub enum Sign {
     Dotted,
     /// A line with these dashes.
     Line(Dash),
+    /// A line with these dashes and a sign on it.
+    Marked(Dash, &'static Sign),
     /// A triangle that points up.
     Up,
     /// An open triangle that points down.
@@ -127,7 +129,7 @@ impl Entry {
     /// The room that the sign takes before its words.
     pub(super) fn room(&self) -> f32 {
         match self.sign {
-            Sign::Line(_) => 29.0,
+            Sign::Line(_) | Sign::Marked(..) => 29.0,
             Sign::Ramp(_) => 37.0,
             _ => 16.0,
         }
@@ -257,9 +259,9 @@ impl Chart {
 }
 
 /// Draws the sign of a legend or a mark, about nine points in size.
-pub fn sign(painter: &Painter, at: Pos2, sign: Sign, colour: Color32, ink: &Ink) {
+pub fn sign(painter: &Painter, at: Pos2, which: Sign, colour: Color32, ink: &Ink) {
     let square = Rect::from_center_size(at, vec2(10.0, 9.0));
-    match sign {
+    match which {
         Sign::Dot => drop(painter.circle_filled(at, 2.6, colour)),
         Sign::Ring => drop(painter.circle_stroke(at, 3.5, Stroke::new(1.3, colour))),
         Sign::Diamond => drop(painter.add(diamond(at, 4.5, colour, Stroke::NONE))),
@@ -279,6 +281,10 @@ pub fn sign(painter: &Painter, at: Pos2, sign: Sign, colour: Color32, ink: &Ink)
             }
         }
         Sign::Line(dash) => line::draw(painter, &[at - vec2(11.7, 0.0), at + vec2(11.7, 0.0)], Stroke::new(1.8, colour), dash),
+        Sign::Marked(dash, mark) => {
+            sign(painter, at, Sign::Line(dash), colour, ink);
+            sign(painter, at, *mark, colour, ink);
+        }
         Sign::Ramp(map) => {
             let colours = Colours { map, min: 0.0, max: 1.0, log: false, paper: (!ink.dark).then_some(ink.paper) };
             for i in 0..16_u8 {

@@ -40,8 +40,8 @@ The view below: over the stream, the same figure over windows of reads; by age, 
 (bins of powers of two); by the position of the read or of its answer; by the role of the read (a phase, a hop). Each lane has its colour, its \
 dashes and its mark. Hover for the exact numbers.";
 
-/// The marks of lanes, by their number: with them lanes are told apart without colour.
-const MARKS: [Sign; 8] = [Sign::Dot, Sign::Diamond, Sign::Square, Sign::Up, Sign::Ring, Sign::Down, Sign::Stripes, Sign::Dotted];
+/// The marks of lanes, by their number among those that run: with them lanes are told apart without colour, in this panel and in others.
+pub(super) const MARKS: [Sign; 8] = [Sign::Dot, Sign::Diamond, Sign::Square, Sign::Up, Sign::Ring, Sign::Down, Sign::Stripes, Sign::Dotted];
 
 /// The height of a line of the table.
 const LINE: f32 = 15.0;
