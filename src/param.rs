@@ -337,6 +337,10 @@ fn check(owner: &str, spec: &ParamSpec, value: Option<&ParamValue>) -> Result<Op
                 Err(outside(min.to_string(), max.to_string()))
             }
         }
+        // `1e9` on the command line is a whole number too.
+        (ParamKind::Int { .. }, ParamValue::Float(v)) if v.fract() == 0.0 && v.abs() < 9e15 => {
+            check(owner, spec, Some(&ParamValue::Int(*v as i64)))
+        }
         (ParamKind::Int { .. }, _) => Err(wrong("a whole number".to_owned())),
         (ParamKind::AutoFloat { .. }, ParamValue::Text(word)) if word == "auto" => Ok(None),
         (ParamKind::Float { min, max, .. } | ParamKind::AutoFloat { min, max, .. }, ParamValue::Int(_) | ParamValue::Float(_)) => {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use eframe::egui::{Key, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use mnemoscope::app::command::LaneCommand;
+use mnemoscope::app::command::{LaneCommand, SessionCommand};
 use mnemoscope::app::theme::ThemeChoice;
 use mnemoscope::app::{App, Options};
 use mnemoscope::param::Params;
@@ -123,8 +123,12 @@ fn another_colour_runs_nothing_again() {
 fn a_ninth_lane_is_refused_in_words_at_the_list_and_the_others_go_on() {
     let many = (0..8).map(|i| LaneSpec::new(&format!("w{i}"), "window", Params::default())).collect();
     let mut harness = window(session(many));
-    assert!(says(&harness, "8 of 8 run"));
+    assert!(says(&harness, "8 of 8 on"));
+    // A new one comes switched off.
     harness.state_mut().ask(LaneCommand::Add("full").into());
+    settle(&mut harness);
+    assert!(says(&harness, "8 of 9 on") && harness.state().problem().is_none());
+    harness.state_mut().ask(SessionCommand::LaneEnabled { lane: 8, enabled: true }.into());
     settle(&mut harness);
     assert!(says(&harness, "9 lanes are enabled, but at most 8 run at once; switch some off"));
     assert_eq!(harness.state().runs().current().unwrap().plan.lanes.len(), 8);
@@ -143,7 +147,7 @@ fn a_ninth_lane_is_refused_in_words_at_the_list_and_the_others_go_on() {
 fn fifteen_lanes_of_which_seven_are_off_are_folded_and_within_reach() {
     let lane = |i: usize| LaneSpec { enabled: i >= 7, ..LaneSpec::new(&format!("w{i}"), "window", Params::default()) };
     let mut harness = window(session((0..15).map(lane).collect()));
-    assert!(says(&harness, "8 of 15 run"));
+    assert!(says(&harness, "8 of 15 on"));
     assert!(harness.query_by_label("w0 window").is_none(), "a lane that is off is folded");
     assert!(harness.query_by_label("w7 window").is_some());
     harness.get_by_label("Lane w7").click_accesskit();

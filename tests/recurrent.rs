@@ -290,7 +290,11 @@ fn what_the_gates_replace_is_said_and_checked() {
     let own = gates(&plain);
     let only_decay = plain.clone().with_gates(Gates { rate: None, ..own.clone() }).unwrap();
     let gated = plain.clone().with_gates(own).unwrap();
-    let notes = |name: &str, stream: &Stream| kind(name).notes(&setup(kind(name), stream, &Params::default(), 8)).concat();
+    let as_is = |name: &str, stream: &Stream| kind(name).notes(&setup(kind(name), stream, &Params::default(), 8)).concat();
+    // What a layer does to keys that are not of length 1 is said too.
+    assert!(as_is("deltanet", &plain).contains("they are normalised inside the layer"));
+    assert!(as_is("mamba2", &plain).contains("nothing is normalised"));
+    let notes = |name: &str, stream: &Stream| as_is(name, &stream.normalised());
     assert!(all().iter().all(|k| notes(k.name(), &plain).is_empty()));
     assert_eq!(notes("deltanet", &only_decay), "");
     assert_eq!(notes("deltanet", &gated), "rate: the stream's own for each write, in place of the parameter");

@@ -394,18 +394,28 @@ fn the_focus_is_scrolled_to() {
 #[test]
 fn a_task_offers_the_lanes_of_its_example() {
     use mnemoscope::session::{Source, TaskSource};
-    let mut harness = window(session());
+    // Lanes that somebody changed stay; others would have made way by themselves.
+    let mut changed = session();
+    changed.lanes.truncate(2);
+    let mut harness = window(changed);
     let source = Source::Task(TaskSource {
         name: "needles".to_owned(),
         params: mnemoscope::param::Params::default().with("T", 1024).with("needles", 16),
     });
     harness.state_mut().ask(mnemoscope::app::command::SessionCommand::Source(source).into());
     settle(&mut harness);
+    click(&mut harness, "Add lane");
     click(&mut harness, "Use the lanes of this task's example");
     settle(&mut harness);
     assert_eq!(harness.state().session().lanes, mnemoscope::session::example("needles").unwrap().lanes);
     assert_eq!(harness.state().problem(), None);
-    assert!(!says(&harness, "Use the lanes of this task's example"));
+    click(&mut harness, "Add lane");
+    let open = |harness: &Harness<'_, App>| eframe::egui::Popup::is_any_open(&harness.ctx);
+    assert!(open(&harness) && !says(&harness, "Use the lanes of this task's example"));
+    // Escape closes a menu, and nothing else.
+    harness.key_press(Key::Escape);
+    harness.run_steps(3);
+    assert!(!open(&harness));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The one table of commands that have a name: menus, keys and the sheet of keys are made from it.
 
-use eframe::egui::{Context, Key, KeyboardShortcut, Modifiers};
+use eframe::egui::{Context, Key, KeyboardShortcut, Modifiers, Popup};
 
 use crate::app::command::{Command, SessionCommand, TimeCommand, ViewCommand, WindowCommand};
 use crate::app::theme::ThemeChoice;
@@ -106,13 +106,15 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
         return;
     }
     let focused = ctx.egui_wants_keyboard_input();
+    // Escape closes an open menu, and does nothing else then.
+    let menu = Popup::is_any_open(ctx);
     ctx.input_mut(|input| {
         // Shortcuts with more modifiers first: egui lets Ctrl+S match Ctrl+Shift+S.
         let mut entries: Vec<_> = COMMANDS.iter().filter_map(|c| c.key.map(|k| (k, c))).collect();
         entries.sort_by_key(|(k, _)| std::cmp::Reverse(modifiers(k.modifiers)));
         for (shortcut, entry) in entries {
             let plain = !shortcut.modifiers.command && !matches!(shortcut.logical_key, Key::Escape | Key::F1);
-            if focused && plain {
+            if (focused && plain) || (menu && shortcut.logical_key == Key::Escape) {
                 continue;
             }
             if input.consume_shortcut(&shortcut) {

@@ -14,7 +14,7 @@ use crate::layer::{self, KINDS, LayerKind};
 use crate::param::{ParamSpec, Resolved};
 use crate::session::lanes::{self, Difference, PALETTE};
 use crate::session::plan::{PlanLane, check_names};
-use crate::session::{LaneSpec, MAX_LANES, Source};
+use crate::session::{LaneSpec, MAX_LANES, Session, Source};
 use crate::stream::Stream;
 use crate::stream::capture::BUNDLED;
 
@@ -24,10 +24,10 @@ pub fn ui(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
     let on = all.iter().filter(|l| l.enabled).count();
     ui.horizontal(|ui| {
         heading(ui, "Lanes");
-        let count = RichText::new(format!("{on} of {} run", all.len())).small();
+        let count = RichText::new(format!("{on} of {} on", all.len())).small();
         let count = if on > MAX_LANES { count.color(ui.visuals().error_fg_color) } else { count.weak() };
         ui.label(count).on_hover_text(format!("At most {MAX_LANES} lanes run at once; others are kept, switched off"));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| add(ui, commands));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| add(ui, look.session, commands));
     });
     // What is wrong with the list as a whole is said at the list.
     if let Some(problem) = look.problem.filter(|p| p.lane.is_none() && is_of_the_list(all)) {
@@ -56,7 +56,7 @@ pub fn is_of_the_list(all: &[LaneSpec]) -> bool {
 }
 
 /// The menu of layers.
-fn add(ui: &mut Ui, commands: &mut Vec<Command>) {
+fn add(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
     let menu = ui.menu_button("Add lane", |ui| {
         ui.set_min_width(150.0);
         for kind in KINDS {
@@ -65,8 +65,21 @@ fn add(ui: &mut Ui, commands: &mut Vec<Command>) {
                 ui.close();
             }
         }
+        example(ui, session, commands);
     });
     menu.response.on_hover_text("One more memory on the same stream, with its layer's defaults");
+}
+
+/// Offers the lanes of the task's shipped session where the session has others.
+fn example(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
+    let Source::Task(now) = &session.source else { return };
+    let Some(shipped) = crate::session::example(&now.name).filter(|s| s.lanes != session.lanes) else { return };
+    ui.separator();
+    let button = ui.button("Use the lanes of this task's example");
+    if button.on_hover_text(format!("Replaces the lanes by those of sessions/{}.ron, which are set for this task", now.name)).clicked() {
+        commands.push(Command::Session(SessionCommand::Lanes(shipped.lanes.clone())));
+        ui.close();
+    }
 }
 
 /// A name that is being typed.

@@ -130,8 +130,8 @@ fn source(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
             }
         }
     }
-    example(ui, session, commands);
-    if let Some(plan) = look.plan {
+    // While the session as set cannot run, the plan is that of another one.
+    if let Some(plan) = look.plan.filter(|_| look.problem.is_none()) {
         let labels = plan.stream.labels();
         let about = if labels.about.is_empty() { labels.title.clone() } else { labels.about.clone() };
         ui.horizontal(|ui| {
@@ -146,20 +146,6 @@ fn source(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
             ui.add(Label::new(RichText::new(size).weak().small()).truncate()).on_hover_text(about);
         });
     }
-}
-
-/// Offers the lanes of the task's shipped session where the session has others.
-fn example(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>) {
-    let Source::Task(now) = &session.source else { return };
-    let Some(shipped) = crate::session::example(&now.name).filter(|s| s.lanes != session.lanes) else { return };
-    ui.horizontal(|ui| {
-        ui.add_space(12.0);
-        let button = ui.small_button("Use the lanes of this task's example");
-        if button.on_hover_text(format!("Replaces the lanes by those of sessions/{}.ron, which are set for this task", now.name)).clicked()
-        {
-            commands.push(Command::Session(SessionCommand::Lanes(shipped.lanes.clone())));
-        }
-    });
 }
 
 /// What a task tests and where it comes from, in three lines at most; all of it and what the stream says of itself on hover.

@@ -149,7 +149,10 @@ impl TimelineBar {
         }
         if let (1..=3, Some(name)) = (self.marked.len(), roles.names.get(role as usize)) {
             for run in &self.marked {
-                let (x, align) = if scale.x(run.end) + 60.0 > ribbon.right() {
+                // In the stretch where it has room, else beside it.
+                let (x, align) = if scale.x(run.end) - scale.x(run.start) > 60.0 {
+                    (scale.x(run.start) + 4.0, Align2::LEFT_CENTER)
+                } else if scale.x(run.end) + 60.0 > ribbon.right() {
                     (scale.x(run.start) - 4.0, Align2::RIGHT_CENTER)
                 } else {
                     (scale.x(run.end) + 4.0, Align2::LEFT_CENTER)
@@ -196,7 +199,7 @@ fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: Selection, com
             if let Some(write) = selection.current() {
                 ui.label(describe(plan, write));
             } else {
-                ui.weak(format!("{} writes a step", time.step()));
+                ui.weak(format!("{} a step", crate::panel::common::plural(time.step(), "write", "writes")));
             }
         });
     });

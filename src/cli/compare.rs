@@ -14,7 +14,7 @@ use crate::engine::{BackendInfo, Devices};
 use crate::metric::Summary;
 use crate::session::plan::{check_names, load_stream};
 use crate::session::{self, LaneSpec, Session};
-use crate::stream::Stream;
+use crate::stream::{Stream, Targets};
 
 /// Bytes of a number of a state, float32.
 const NUMBER: u64 = 4;
@@ -166,7 +166,13 @@ impl Table {
                 }
             }
         }
-        eprintln!("A step is {} tokens; bytes are of float32.", self.step);
+        let unit = if self.step == 1 { "token" } else { "tokens" };
+        eprintln!("A step is {} {unit}; bytes are of float32.", self.step);
+    }
+
+    /// True where the relative error is a root: on a capture.
+    fn is_root(&self) -> bool {
+        matches!(self.stream.targets(), Targets::FullAttention)
     }
 
     /// Steps of all seeds together.
@@ -176,7 +182,13 @@ impl Table {
 
     fn heads(&self) -> [&'static str; 11] {
         let recall = self.rows.iter().any(|r| matches!(r.summary(), Some(Summary::Recall { .. })));
-        let score = if recall { "accuracy (95%)" } else { "relative error" };
+        let score = if recall {
+            "accuracy (95%)"
+        } else if self.is_root() {
+            "relative error"
+        } else {
+            "relative squared error"
+        };
         ["lane", "layer", "set", score, ">reads", ">numbers", ">bytes", ">of full", ">madds a token", ">madds a read", ">ms a step"]
     }
 
@@ -244,7 +256,9 @@ impl Table {
         };
         let accuracy = summary.filter(|_| correct.is_some()).and_then(|s| s.headline());
         record.extend([reads, correct].map(|n| n.map(|n| n.to_string()).unwrap_or_default()));
-        record.extend([accuracy, interval.map(|i| i.0), interval.map(|i| i.1), relative, cosine].map(number));
+        record.extend([accuracy, interval.map(|i| i.0), interval.map(|i| i.1), relative].map(number));
+        record.push(relative.map(|_| self.is_root().to_string()).unwrap_or_default());
+        record.push(number(cosine));
         let first = row.all().and_then(|all| all.first().copied());
         let cost = first.map(|s| s.cost);
         let costs = [cost.map(|c| c.state_numbers), cost.map(|c| c.state_numbers * NUMBER)];
@@ -263,7 +277,7 @@ impl Table {
         let stream = &self.stream;
         let all = json!({
             "version": env!("CARGO_PKG_VERSION"), "session": self.session, "title": stream.labels().title,
-            "writes": stream.writes(), "reads": stream.reads(), "query_heads": stream.query_heads(), "kv_heads": stream.kv_heads(),
+            "relative_is_root": self.is_root(), "writes": stream.writes(), "reads": stream.reads(), "query_heads": stream.query_heads(), "kv_heads": stream.kv_heads(),
             "seeds": self.seeds, "step": self.step, "backend": backend(&self.backend),
             "lanes": self.rows.iter().map(|r| self.lane_json(r)).collect::<Vec<Value>>(),
         });
@@ -292,7 +306,7 @@ impl Table {
 }
 
 /// The columns of `--format csv`.
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 23] = [
     "lane",
     "layer",
     "enabled",
@@ -304,6 +318,7 @@ const COLUMNS: [&str; 22] = [
     "accuracy_low",
     "accuracy_high",
     "relative_error",
+    "relative_is_root",
     "cosine",
     "state_numbers",
     "state_bytes",

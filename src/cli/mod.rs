@@ -54,7 +54,10 @@ Examples:
 
 All lanes run, those that are switched off too (--enabled leaves them out), in groups of 8. Accuracy is over all reads of all
 query heads and seeds, with Wilson's 95% interval. A lane that cannot run has a row that says so; the others are still
-printed, and the exit code is 5. State, bytes and multiply-adds are for one head.";
+printed, and the exit code is 5. State, bytes and multiply-adds a token are for
+one key/value head of the stream (a lane with a state for each query head: all of those states), multiply-adds a read for one
+query head. The relative error is sum |o - y|^2 / sum |y|^2 where a task gives the values to be returned; on a capture it is the root of
+that, against full attention's outputs.";
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:

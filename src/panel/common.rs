@@ -138,11 +138,16 @@ pub struct LaneChoice {
 }
 
 impl LaneChoice {
-    /// The lane chosen among `lanes`: the first, until another is.
+    /// The lane chosen among `lanes`: the first (whose cache is not empty by its own parameters), until another is.
     #[must_use]
     pub fn chosen(&self, look: &Look<'_>, lanes: &[usize]) -> Option<usize> {
         let named = self.name.as_ref().and_then(|n| lanes.iter().copied().find(|&i| look.lanes[i].plan.name == *n));
-        named.or(lanes.first().copied())
+        // A cache of nothing has nothing to show, where another lane has one.
+        let holds = |&&lane: &&usize| {
+            let plan = look.lanes[lane].plan;
+            plan.kind.params().iter().all(|p| p.name != "cache") || plan.setup.params.size("cache") > 0
+        };
+        named.or(lanes.iter().find(holds).or(lanes.first()).copied())
     }
 
     /// The panel's first row: the choice of a lane, where there is one, what `beside` adds, and how many writes wait.

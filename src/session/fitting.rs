@@ -136,7 +136,7 @@ impl SessionSamples<'_> {
         if half == 0 {
             return Err(FitError::Nothing("a stream of one token has no other part".to_owned()));
         }
-        let from = "the first half of this very stream (only writes and reads of the second half are of another part)".to_owned();
+        let from = "the first half of this very stream, for the capture has no other head or part (so only from the second half on are the keys new to the codebook)".to_owned();
         Ok(Sample { keys: self.stream.keys().slice(s![.., ..half, ..]).to_owned(), from })
     }
 }

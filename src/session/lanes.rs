@@ -37,6 +37,11 @@ fn free_colour(lanes: &[LaneSpec]) -> u8 {
     best as u8
 }
 
+/// True if one more lane can be switched on; where it cannot, a new one is added switched off.
+fn has_room(lanes: &[LaneSpec]) -> bool {
+    lanes.iter().filter(|l| l.enabled).count() < MAX_LANES
+}
+
 /// Gives every lane the colour that it has now as its own, so that its place in the list may change.
 fn pin(lanes: &mut [LaneSpec]) {
     for (place, lane) in colours(lanes).into_iter().zip(lanes) {
@@ -61,10 +66,11 @@ pub fn free_name(lanes: &[LaneSpec], base: &str) -> String {
     (2..=lanes.len() + 2).map(|n| format!("{stem} {n}")).find(|name| !taken(name)).unwrap_or_default()
 }
 
-/// Adds a lane of a layer at the end, switched on, with the layer's defaults; its place.
+/// Adds a lane of a layer at the end, switched on where one more can run, with the layer's defaults; its place.
 pub fn add(lanes: &mut Vec<LaneSpec>, kind: &dyn LayerKind) -> usize {
     let mut lane = LaneSpec::new(&free_name(lanes, kind.title()), kind.name(), crate::param::Params::default());
     lane.colour = Some(free_colour(lanes));
+    lane.enabled = has_room(lanes);
     lanes.push(lane);
     lanes.len() - 1
 }
@@ -74,7 +80,8 @@ pub fn duplicate(lanes: &mut Vec<LaneSpec>, lane: usize) {
     let Some(original) = lanes.get(lane).cloned() else { return };
     pin(lanes);
     let (name, colour) = (free_name(lanes, &original.name), Some(free_colour(lanes)));
-    lanes.insert(lane + 1, LaneSpec { name, colour, ..original });
+    let enabled = original.enabled && has_room(lanes);
+    lanes.insert(lane + 1, LaneSpec { name, colour, enabled, ..original });
 }
 
 /// Takes a lane out, unless it is the last.

@@ -60,13 +60,18 @@ impl Default for Session {
 }
 
 impl Session {
-    /// Takes another source. Lanes that are still the first ones become those of the new source; of others, the bundled weights are
-    /// taken away where they do not belong, and the feature map with them that is nothing without.
+    /// Takes another source. Lanes that nobody changed (the first ones, or those of the task's example) become those of the new
+    /// source: of its example, where it has one. Of others, the bundled weights are taken away where they do not belong, and the
+    /// feature map with them that is nothing without.
     pub fn take_source(&mut self, source: Source) {
-        let first = self.lanes == LaneSpec::first_of(&self.source);
+        let shipped = |source: &Source| match source {
+            Source::Task(task) => example(&task.name).map(|e| e.lanes.clone()),
+            Source::Capture(_) => None,
+        };
+        let untouched = self.lanes == LaneSpec::first_of(&self.source) || shipped(&self.source).as_ref() == Some(&self.lanes);
         self.source = source;
-        if first {
-            self.lanes = LaneSpec::first_of(&self.source);
+        if untouched {
+            self.lanes = shipped(&self.source).unwrap_or_else(|| LaneSpec::first_of(&self.source));
         } else if !matches!(&self.source, Source::Capture(capture) if capture.is_bundled()) {
             for lane in self.lanes.iter_mut().filter(|l| l.weights.as_ref().is_some_and(|w| w.as_os_str() == BUNDLED)) {
                 lane.weights = None;

@@ -216,6 +216,18 @@ pub fn feature_dim(layer: &'static str, setup: &Setup) -> Result<usize, LayerErr
     Ok(dim(map, setup.stream.key_dim(), m, d))
 }
 
+/// Multiply-adds of phi of one key or query beyond one a feature: the product with learned weights or random directions.
+#[must_use]
+pub fn map_madds(layer: &'static str, setup: &Setup) -> u64 {
+    let dk = setup.stream.key_dim();
+    let columns = match Map::of(setup) {
+        Map::Favor => projection_rows(layer, setup).unwrap_or(0),
+        Map::Hedgehog => weights(layer, setup).ok().flatten().map_or(0, |w| w[0].dim().2),
+        Map::Elu1 | Map::Relu | Map::Taylor2 => 0,
+    };
+    (dk * columns) as u64
+}
+
 /// Checks that the linear states of all heads together, D (dv + 1) numbers each, stay within [`MAX_STATE_NUMBERS`], and
 /// that the arrays fit.
 ///

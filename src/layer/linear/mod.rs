@@ -75,7 +75,8 @@ impl LayerKind for LinearKind {
         // `check` has found the arrays to fit.
         let d = feature::feature_dim(NAME, setup).unwrap_or(setup.stream.key_dim());
         let numbers = (d * (setup.stream.value_dim() + 1)) as u64;
-        Cost { state_numbers: numbers, write_madds: numbers, read_madds: numbers }
+        let phi = feature::map_madds(NAME, setup);
+        Cost { state_numbers: numbers, write_madds: numbers + phi, read_madds: numbers + phi }
     }
 
     /// The weight of write i is `phi(q).phi(k_i) / (phi(q).s + 1e-6)`.

@@ -165,6 +165,8 @@ impl Config {
         // Every pair is folded once, and scored once in each update it is a candidate of.
         let times = 1 + self.cached(self.steps()).div_ceil(self.chunk) as u64;
         let scored = match self.score {
+            // Without a cache nothing is chosen, and no score is needed.
+            Score::Sre | Score::Kernel if self.cache == 0 => 0,
             Score::Sre => times * linear,
             // Two products with each of the chunk's queries, of all query heads of the group.
             Score::Kernel => {
@@ -177,7 +179,12 @@ impl Config {
         };
         // A sum for each pair that is kept whole.
         let sums = if self.score == Score::Attention { pairs } else { 0 };
-        Cost { state_numbers: pairs * (dk + dv) + linear + sums, write_madds: linear + scored, read_madds: pairs * (dk + dv) + linear }
+        let phi = feature::map_madds(super::NAME, setup);
+        Cost {
+            state_numbers: pairs * (dk + dv) + linear + sums,
+            write_madds: linear + phi + scored,
+            read_madds: pairs * (dk + dv) + linear + phi,
+        }
     }
 }
 

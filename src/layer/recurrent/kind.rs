@@ -12,6 +12,9 @@ use crate::trace::{ChannelSpec, LaneTrace};
 /// The largest b of the delta rule: beyond, a write enlarges what it should replace, and the state grows without end.
 const MAX_RATE: f64 = 2.0;
 
+/// Keys and queries whose lengths differ from 1 by no more than this are unit vectors.
+const UNIT_TOLERANCE: f32 = 1e-4;
+
 const DECAY: ParamSpec = ParamSpec {
     name: "decay",
     title: "decay a",
@@ -119,14 +122,24 @@ impl LayerKind for RecurrentKind {
     }
 
     fn notes(&self, setup: &Setup) -> Vec<String> {
-        let Some(gates) = setup.stream.gates() else { return Vec::new() };
+        let mut notes = Vec::new();
+        if self.rule.erases() && !setup.stream.is_unit(UNIT_TOLERANCE) {
+            notes.push("the delta rule takes keys and queries at length 1: they are normalised inside the layer".to_owned());
+        }
+        if !self.rule.erases() && !setup.stream.is_unit(UNIT_TOLERANCE) {
+            notes.push(
+                "nothing is normalised: the state is a sum that grows with the keys' lengths and the stream's, and so do its outputs"
+                    .to_owned(),
+            );
+        }
+        let Some(gates) = setup.stream.gates() else { return notes };
         let decay = (gates.decay.is_some() && self.rule.decays()).then_some("decay");
         let rate = gates.rate.is_some().then_some(self.rule.rate_name());
         let replaced: Vec<&str> = decay.into_iter().chain(rate).collect();
-        if replaced.is_empty() {
-            return Vec::new();
+        if !replaced.is_empty() {
+            notes.push(format!("{}: the stream's own for each write, in place of the parameter", replaced.join(" and ")));
         }
-        vec![format!("{}: the stream's own for each write, in place of the parameter", replaced.join(" and "))]
+        notes
     }
 
     fn cost(&self, setup: &Setup) -> Cost {

@@ -12,6 +12,7 @@ use crate::app::facts::Index;
 use crate::app::study::retention::Finding;
 use crate::panel::Look;
 use crate::panel::common::{Canvas, Key, canvas, cover, facts, is_marked, marked_name, point_at, texture, token_name};
+use crate::stream::Targets;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, SMALL, Sign, sign};
 use crate::widget::heatmap::{Colours, Grid, Rule, draw};
@@ -80,6 +81,13 @@ impl Retention {
 
 /// The key of the colours.
 fn legend(ui: &mut Ui, look: &Look<'_>) {
+    let words = match look.plan.stream.targets() {
+        // A model's key is none of its queries.
+        Targets::FullAttention => {
+            "relative squared error, 0 to 1 or more, when asked with the token's own key, which even full attention need not answer with its value; blank before the write"
+        }
+        _ => "relative squared error: 0, recalled, to 1 or more, lost; blank before the write",
+    };
     let ink = Ink::of(ui);
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
@@ -92,7 +100,7 @@ fn legend(ui: &mut Ui, look: &Look<'_>) {
         if let Some(name) = marked_name(&look.plan.stream) {
             entry(Sign::Square, ink.mark, 12.0, name);
         }
-        entry(Sign::Ramp(Map::Cividis), ink.plain, 34.0, "relative squared error: 0, recalled, to 1 or more, lost; blank before the write");
+        entry(Sign::Ramp(Map::Cividis), ink.plain, 34.0, words);
     });
 }
 
