@@ -17,7 +17,7 @@ use mnemoscope::engine::sweep::{Axis, Spec};
 use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
 use mnemoscope::param::ParamValue;
 use mnemoscope::session::plan::Plan;
-use mnemoscope::session::{Session, Source};
+use mnemoscope::session::{LaneSpec, Session, Source};
 use mnemoscope::trace::LaneTrace;
 
 const NEEDLES: &str = r#"(
@@ -47,13 +47,17 @@ struct Shown {
 impl Shown {
     /// The panel after a sweep of these axes, or before any.
     fn new(vary: &[&str], seeds: u64) -> Self {
-        let session = session();
-        let plan = Arc::new(Plan::new(&session, None).unwrap());
+        Self::of(&session(), vary, seeds)
+    }
+
+    /// The same of another session.
+    fn of(session: &Session, vary: &[&str], seeds: u64) -> Self {
+        let plan = Arc::new(Plan::new(session, None).unwrap());
         let mut studies = Studies::default();
         if !vary.is_empty() {
             let wake: Wake = Arc::new(|| {});
-            let axes = vary.iter().map(|v| Axis::parse(&session, v).unwrap()).collect();
-            studies.sweep.start(Spec::new(axes, seeds).unwrap(), &session, None, &wake);
+            let axes = vary.iter().map(|v| Axis::parse(session, v).unwrap()).collect();
+            studies.sweep.start(Spec::new(axes, seeds).unwrap(), session, None, &wake);
             let start = Instant::now();
             while studies.sweep.running() && start.elapsed() < Duration::from_mins(2) {
                 studies.receive();
@@ -64,6 +68,20 @@ impl Shown {
         let entry = PANELS.iter().find(|p| p.name == "sweep").unwrap();
         let traces = plan.lanes.iter().map(mnemoscope::session::plan::PlanLane::trace).collect();
         Self { panel: (entry.make)(), plan, traces, studies, commands: Vec::new() }
+    }
+
+    /// Puts another session on screen.
+    fn put(&mut self, session: &Session) {
+        self.plan = Arc::new(Plan::new(session, None).unwrap());
+        self.traces = self.plan.lanes.iter().map(mnemoscope::session::plan::PlanLane::trace).collect();
+    }
+
+    /// The session that was asked for last, by one command.
+    fn asked(&mut self) -> (Source, u64, Vec<LaneSpec>) {
+        match std::mem::take(&mut self.commands).as_slice() {
+            [Command::Session(SessionCommand::Whole { source, seed, lanes })] => (source.clone(), *seed, lanes.clone()),
+            commands => panic!("{commands:?}"),
+        }
     }
 
     fn ui(&mut self, ui: &mut egui::Ui) {
@@ -174,29 +192,101 @@ fn a_point_is_told_on_hover_and_opens_as_lanes_on_click() {
         shown.event(egui::Event::PointerButton { pos, button: egui::PointerButton::Primary, pressed, modifiers: egui::Modifiers::NONE });
         shown.step();
     }
-    let commands = std::mem::take(&mut shown.state_mut().commands);
-    let [Command::Session(SessionCommand::Lanes(lanes))] = commands.as_slice() else { panic!("{commands:?}") };
-    let mut expected = session().lanes;
-    expected[0].params.set("n_max", 256);
-    assert_eq!(lanes, &expected);
+    let mut expected = session();
+    expected.lanes[0].params.set("n_max", 256);
+    // The name would say nothing of the new size otherwise.
+    expected.lanes[0].name = "OVQ, n_max 256".to_owned();
+    assert_eq!(shown.state_mut().asked(), (expected.source, 0, expected.lanes));
 }
 
 #[test]
 fn a_point_of_another_task_is_opened_with_it_by_menu() {
     let mut shown = harness(Shown::new(&["task.needles=8,16", "OVQ.n_max=16"], 1), SIZE, true);
-    choose(&mut shown, "Open a point of the sweep as lanes");
+    choose(&mut shown, "Open a point of the sweep");
     let label = shown.state().studies.sweep.rows().iter().find(|r| r.lane == "OVQ").map(|r| r.varied.len());
     assert_eq!(label, Some(2));
     shown.get_all_by_label_contains("OVQ, task.needles 8, n_max 16: ").next().unwrap().click();
     shown.run();
-    let commands = std::mem::take(&mut shown.state_mut().commands);
-    let [Command::Session(SessionCommand::Source(Source::Task(task))), Command::Session(SessionCommand::Lanes(lanes))] =
-        commands.as_slice()
-    else {
-        panic!("{commands:?}")
-    };
+    let (Source::Task(task), 0, lanes) = shown.state_mut().asked() else { panic!("a task with seed 0") };
     assert_eq!((task.params.get("needles"), task.params.get("T")), (Some(&ParamValue::Int(8)), Some(&ParamValue::Int(512))));
     assert_eq!(lanes[0].params.get("n_max"), Some(&ParamValue::Int(16)));
+}
+
+/// A session with nothing of the swept one.
+fn other() -> Session {
+    let text = r#"(source: Task(name: "multi_query", params: {}), seed: 7, lanes: [(name: "w", layer: "window")], backend: cpu)"#;
+    Session::from_ron(text, "test").unwrap()
+}
+
+#[test]
+fn results_of_another_session_say_so_and_open_their_own() {
+    let mut shown = harness(Shown::new(&["OVQ.n_max=16,64"], 2), SIZE, true);
+    shown.get_by_label_contains("needles, 2 seeds: on the front ");
+    let loud = "Of needles, seed 0: not the session as set";
+    assert!(shown.query_by_label_contains(loud).is_none());
+    shown.state_mut().put(&other());
+    shown.run();
+    shown.get_by_label("Of needles, seed 0: not the session as set, which has multi_query, seed 7.");
+    shown.get_by_label_contains("needles, 2 seeds: on the front ");
+    choose(&mut shown, "Open a point of the sweep");
+    shown.get_all_by_label_contains("OVQ, n_max 16: ").next().unwrap().click();
+    shown.run();
+    let (source, seed, lanes) = shown.state_mut().asked();
+    let swept = session();
+    assert_eq!((&source, seed, &lanes[1..]), (&swept.source, 0, &swept.lanes[1..]));
+    assert_eq!((lanes[0].name.as_str(), lanes[0].params.get("n_max")), ("OVQ, n_max 16", Some(&ParamValue::Int(16))));
+    // What was opened is of the sweep; only its seed could be another.
+    shown.state_mut().put(&Session { source, seed, lanes, ..session() });
+    shown.run();
+    assert!(shown.query_by_label_contains(loud).is_none());
+    choose(&mut shown, "Open a point of the sweep");
+    choose(&mut shown, "the session as it was swept");
+    assert_eq!(shown.state_mut().asked(), (swept.source, 0, swept.lanes));
+}
+
+#[test]
+fn what_is_opened_can_run() {
+    let text = r#"(
+        source: Task(name: "needles", params: {"T": 1024, "needles": 8, "dk": 8, "dv": 8}),
+        lanes: [(name: "OVQ 64", layer: "ovq", params: {"n_max": 64}), (name: "VQ 800", layer: "vq", params: {"codes": 800})],
+        backend: cpu,
+    )"#;
+    let session = Session::from_ron(text, "test").unwrap();
+    let mut shown = harness(Shown::of(&session, &["task.T=512,1024", "OVQ 64.n_max=32,64"], 1), SIZE, false);
+    choose(&mut shown, "Open a point of the sweep");
+    shown.get_all_by_label_contains("OVQ 64, task.T 512, n_max 32: ").next().unwrap().click();
+    shown.run();
+    let (source, seed, lanes) = shown.state_mut().asked();
+    // 800 centroids cannot be fitted on 512 keys.
+    assert_eq!(lanes.iter().map(|l| (l.name.as_str(), l.enabled)).collect::<Vec<_>>(), [("OVQ 32", true), ("VQ 800", false)]);
+    shown.state_mut().put(&Session { source, seed, lanes, ..session });
+    shown.run();
+    shown.get_by_label("VQ 800 is switched off in what was opened: it cannot run there.");
+}
+
+#[test]
+fn two_parameters_fit_into_a_cell_of_the_window() {
+    let size = vec2(400.0, 250.0);
+    let mut results = SnapshotResults::new();
+    let mut shown = harness(Shown::new(&GRID, 2), size, true);
+    for view in ["state size", "cache"] {
+        choose(&mut shown, view);
+        let (_, rect) = plot(&shown, "Sweep, accuracy against ");
+        // Below the plot come the ticks' numbers and the axis' name, a row each of 11 points' letters.
+        assert!(rect.height() > 60.0 && rect.bottom() + 30.0 < size.y, "{view}: {rect}");
+    }
+    results.add(shown.try_snapshot("sweep_low_dark"));
+    // With all that can stand above it.
+    let mut elsewhere = session();
+    elsewhere.seed = 3;
+    shown.state_mut().put(&elsewhere);
+    shown.run();
+    shown.get_by_label("Of needles, seed 0: not the session as set, which has seed 3.");
+    let (_, rect) = plot(&shown, "Sweep, accuracy against ");
+    assert!(rect.height() > 40.0 && rect.bottom() + 30.0 < size.y, "{rect}");
+    results.add(shown.try_snapshot("sweep_low_elsewhere_dark"));
+    choose(&mut shown, "Show what varies");
+    shown.get_by_label("Values of the first parameter");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The form of a sweep: what is varied, over which values, with how many seeds.
 
-use eframe::egui::{Button, Checkbox, ComboBox, DragValue, ProgressBar, RichText, TextEdit, Ui};
+use eframe::egui::{Align, Button, Checkbox, ComboBox, DragValue, Label, Layout, ProgressBar, RichText, TextEdit, Ui};
 
 use super::super::Look;
+use super::super::common::plural;
 use crate::app::command::Command;
 use crate::app::study::sweep::{Ask, Study};
 use crate::app::study::{Studies, StudyCommand};
@@ -33,11 +34,15 @@ pub struct Form {
     /// Two parameters.
     second: bool,
     seeds: u64,
+    /// Shown in a low panel too.
+    unfolded: bool,
+    /// The lane that has another name in the point that was opened: its old one and its new one.
+    renamed: Option<(String, String)>,
 }
 
 impl Default for Form {
     fn default() -> Self {
-        Self { axes: Default::default(), second: false, seeds: 3 }
+        Self { axes: Default::default(), second: false, seeds: 3, unfolded: false, renamed: None }
     }
 }
 
@@ -135,6 +140,17 @@ impl Asked {
         }
     }
 
+    /// Keeps to a lane that goes by another name, `old` or `new`.
+    fn follow(&mut self, session: &Session, old: &str, new: &str) {
+        let there = |name: &str| session.lanes.iter().any(|l| l.name == name);
+        for lane in self.lanes.iter_mut().filter(|l| !there(l)) {
+            let other = if lane == old { new } else { old };
+            if (lane == old || lane == new) && there(other) {
+                other.clone_into(lane);
+            }
+        }
+    }
+
     fn owner_text(&self) -> String {
         if self.lanes.is_empty() { TASK.to_owned() } else { self.lanes.join(" + ") }
     }
@@ -160,9 +176,14 @@ impl Asked {
         if (&self.lanes, &self.param) != (&before.0, &before.1) {
             self.suggest(session);
         }
-        let field = TextEdit::singleline(&mut self.values).desired_width(120.0);
         let help = "A list: 64,128,256. Evenly: 0..1:5 (5 points). Doubling: 64..4096:log2. Evenly in the logarithm: 1..1000:log7.";
-        ui.add(field).accessible_name(format!("Values of the {which} parameter")).on_hover_text(help);
+        ui.scope(|ui| {
+            // On the panel's own ground a field without a frame does not look like one.
+            let line = ui.visuals().widgets.hovered.bg_stroke;
+            ui.visuals_mut().widgets.inactive.bg_stroke = line;
+            let field = TextEdit::singleline(&mut self.values).desired_width(120.0);
+            ui.add(field).accessible_name(format!("Values of the {which} parameter")).on_hover_text(help);
+        });
     }
 
     fn owners(&mut self, ui: &mut Ui, session: &Session) {
@@ -200,13 +221,58 @@ impl Form {
         if self.axes[0].param.is_empty() {
             self.axes[0] = Asked::first(session, None);
         }
+        if let Some((old, new)) = &self.renamed {
+            self.axes.iter_mut().for_each(|a| a.follow(session, old, new));
+        }
         self.axes.iter_mut().take(if self.second { 2 } else { 1 }).for_each(|a| a.prune(session));
     }
 
-    /// The rows of the form, with start and stop.
-    pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+    /// Keeps to a lane whose name changes with the point that was opened.
+    pub fn rename(&mut self, renamed: Option<(String, String)>) {
+        if renamed.is_some() {
+            self.renamed = renamed;
+        }
+    }
+
+    /// What is asked for, in short: `Vary OVQ n_max: 64,128; LoLA cache: 0,16`.
+    fn short(&self) -> String {
+        let axes = &self.axes[..if self.second { 2 } else { 1 }];
+        let each = |a: &Asked| format!("{} {}: {}", a.owner_text(), a.param, a.values);
+        format!("Vary {}", axes.iter().map(each).collect::<Vec<_>>().join("; "))
+    }
+
+    /// The form, with start and stop; one row of it in a low panel, until it is unfolded.
+    pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, low: bool, commands: &mut Vec<Command>) {
+        self.keep_up(&look.plan.session);
+        if low {
+            self.row(ui, look, commands);
+        }
+        if !low || self.unfolded {
+            self.rows(ui, look, commands);
+        }
+        status(ui, look.studies);
+    }
+
+    /// The one row of a low panel.
+    fn row(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+        ui.horizontal(|ui| {
+            let toggle = ui.toggle_value(&mut self.unfolded, "vary…");
+            toggle.on_hover_text("Show what varies, to change it; or hide it").accessible_name("Show what varies");
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                if !self.unfolded {
+                    self.start(ui, &look.plan.session, &look.studies.sweep, commands);
+                }
+                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                    let text = RichText::new(self.short()).small().color(Ink::of(ui).quiet);
+                    ui.add(Label::new(text).truncate());
+                });
+            });
+        });
+    }
+
+    /// The rows of the form.
+    fn rows(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let (session, study) = (&look.plan.session, &look.studies.sweep);
-        self.keep_up(session);
         ui.horizontal_wrapped(|ui| {
             ui.label("Vary");
             self.axes[0].ui(ui, session, "first");
@@ -226,7 +292,6 @@ impl Form {
             ui.add(seeds).accessible_name("Seeds").on_hover_text("The session's seed and those that follow it");
             self.start(ui, session, study, commands);
         });
-        status(ui, look.studies);
     }
 
     fn start(&self, ui: &mut Ui, session: &Session, study: &Study, commands: &mut Vec<Command>) {
@@ -260,11 +325,12 @@ fn status(ui: &mut Ui, studies: &Studies) {
     if study.running() {
         let done = study.rows().len();
         let on = study.backend().map(|b| format!(", on {}", b.adapter)).unwrap_or_default();
-        let text = if study.pieces() == 0 { "beginning".to_owned() } else { format!("{done} of {} runs{on}", study.pieces()) };
+        let text =
+            if study.pieces() == 0 { "beginning".to_owned() } else { format!("{done} of {}{on}", plural(study.pieces(), "run", "runs")) };
         let bar = ProgressBar::new(study.share()).desired_height(14.0).text(RichText::new(text.as_str()).small());
         ui.add(bar).accessible_name(format!("Sweep: {text}"));
     } else if study.stopped() {
-        let text = format!("Stopped after {} of {} runs.", study.rows().len(), study.pieces());
+        let text = format!("Stopped after {} of {}.", study.rows().len(), plural(study.pieces(), "run", "runs"));
         ui.label(RichText::new(text).small().color(Ink::of(ui).quiet));
     }
 }

@@ -4,7 +4,7 @@ use eframe::egui::{Color32, FontId, Rect, Role, Sense, Stroke, StrokeKind, Ui, V
 
 use super::super::common::facts;
 use super::model::{Along, Model};
-use super::{figures, point_facts, quiet_line};
+use super::{Heading, figures, point_facts, quiet_line};
 use crate::widget::chart::SMALL;
 use crate::widget::heatmap::Colours;
 use crate::widget::palette::{Ink, Map};
@@ -13,10 +13,10 @@ use crate::widget::palette::{Ink, Map};
 const LEFT: f32 = 64.0;
 
 /// Draws the map of a lane; the point that was clicked.
-pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, lane: &str, x: &Along, y: &Along) -> Option<usize> {
+pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, of: &Heading<'_>, lane: &str, x: &Along, y: &Along) -> Option<usize> {
     let what = if model.recall { "accuracy" } else { "relative error" };
     let top = ui.cursor().top();
-    quiet_line(ui, &format!("{lane}, {what}: {} to the right, {} upwards.", x.title, y.title));
+    quiet_line(ui, &format!("{}: {what} of {lane}, {} to the right, {} upwards.", of.title, x.title, y.title), of.whole);
     let size = vec2(size.x, (size.y - (ui.cursor().top() - top)).max(80.0));
     let (outer, response) = ui.allocate_exact_size(size, Sense::click());
     let cells: Vec<(usize, usize, usize)> = model
@@ -61,7 +61,7 @@ pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, lane: &str, x: &Along, y: &A
         }
     }
     let i = under?;
-    facts(&response, &model.points[i].title(), &point_facts(&model.points[i]));
+    facts(&response, &model.points[i].title(), &point_facts(model, &model.points[i]));
     response.clicked().then_some(i)
 }
 

@@ -3,21 +3,25 @@
 mod form;
 mod map;
 mod model;
+mod open;
+mod origin;
 mod plot;
 
 use eframe::egui::{Button, ComboBox, Label, RichText, ScrollArea, Ui, vec2};
 
 use self::form::Form;
 use self::model::{Along, Model, Point, mapped};
+use self::open::Opened;
 use super::common::{plural, words};
+use super::recall::MARKS;
 use super::{Look, Panel};
-use crate::app::command::{Command, SessionCommand, WindowCommand};
+use crate::app::command::{Command, WindowCommand};
+use crate::app::study::sweep::Study;
 use crate::app::theme;
-use crate::engine::sweep::is_of_task;
 use crate::metric::Summary;
-use crate::session::{Session, Source, lanes};
+use crate::session::{Session, lanes};
 use crate::widget::cached::Cached;
-use crate::widget::chart::SMALL;
+use crate::widget::chart::{SMALL, Sign};
 use crate::widget::line::Dash;
 use crate::widget::palette::Ink;
 use crate::widget::ticks::{grouped, number};
@@ -25,14 +29,20 @@ use crate::widget::ticks::{grouped, number};
 /// The text behind the panel's `?`.
 pub const HELP: &str = "What lanes score while one or two parameters vary, over several seeds, in the background: choose the lanes, the parameter and \
 its values (64,128,256 is a list, 0..1:5 five points, 64..4096:log2 doubling), and start. Lanes that are not varied are run once a seed and stand \
-beside the others. The sweep is of the session as it was when it began.\n\n\
+beside the others. The results are of the session as it was when the sweep began: the panel names its task, and warns where the session that \
+is set now has another source or seed.\n\n\
 State: the score against the numbers that the memory holds at the end, per head, on a logarithmic axis. The heavy line is the front: \
 nothing with as small a memory scores better. Parameter: the score against the parameter; level lines are lanes that it does not touch. Map: the score over \
 two parameters.\n\n\
 The formula: all seeds' reads together; accuracy, correct / reads, with Wilson's 95% interval as its bar; or the relative error \
 against full attention sqrt(sum |o - y|^2 / sum |y|^2), in regression without the root, with the seeds' smallest and largest as its bar.\n\n\
-Hover for the exact numbers. Click a point, or choose it under `open`, to run it: its lane gets those values, the others stay. \
+Hover for the exact numbers. Click a point, or choose it under `open a point…`, to open that run in the window, whatever is set there now: the \
+session that was swept, with the point's first seed and its values; a lane whose name would tell an old value is renamed, and lanes that \
+could not run on the point's stream are switched off. The same menu has the way back, the session as it was swept. \
 The rows can be exported as a Parquet file; `mnemoscope sweep` makes the same without a window.";
+
+/// A panel lower than this shows the form in one row beside results.
+const LOW: f32 = 320.0;
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,6 +64,8 @@ pub struct SweepPanel {
     /// The lane of the map, by name.
     lane: Option<String>,
     model: Cached<u64, Model>,
+    /// What was opened last.
+    opened: Option<Opened>,
 }
 
 impl Panel for SweepPanel {
@@ -61,37 +73,85 @@ impl Panel for SweepPanel {
         let height = ui.available_height();
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             let top = ui.cursor().top();
-            self.form.ui(ui, look, commands);
             let study = &look.studies.sweep;
+            let low = height < LOW && !study.rows().is_empty();
+            if low {
+                ui.spacing_mut().item_spacing.y = 2.0;
+            }
+            self.form.ui(ui, look, low, commands);
             let Some((session, spec)) = study.asked() else {
                 words(ui, "Choose what varies, and start: every point is run with every seed, and drawn as it is done.");
                 return;
             };
-            let model = self.model.get(study.generation(), || Model::of(study.rows()));
+            let model = self.model.get(study.generation(), || Model::of(study.rows(), spec.seeds));
             let names: Vec<String> = session.lanes.iter().map(|l| l.name.clone()).collect();
             let maps = mapped(spec, &names);
             let along: Vec<Along> = spec.axes.iter().map(Along::new).collect();
             let views = Views { view: &mut self.view, lane: &mut self.lane, along: &along, maps: &maps };
-            let open = views.row(ui, model, commands);
+            let mut chosen = views.row(ui, model, commands);
+            warn(ui, origin::elsewhere(session, spec, &look.plan.session), &origin::whole(session, spec.seeds));
+            if let Some(opened) = self.opened.as_ref().filter(|o| o.is(&look.plan.session)) {
+                let reasons = opened.off.iter().map(|(name, reason)| format!("{name}: {reason}")).collect::<Vec<_>>();
+                warn(ui, opened.words(), &reasons.join("\n"));
+            }
             if model.points.is_empty() {
                 words(ui, if study.running() { "The first points are on their way." } else { "No point has a score." });
-                return;
+            } else {
+                let heading = Heading { title: &origin::heading(session, model), whole: &origin::whole(session, spec.seeds) };
+                let styles = Styles::new(session, ui.visuals().dark_mode);
+                let left = (height - (ui.cursor().top() - top) - 6.0).max(120.0);
+                let size = vec2(ui.available_width(), left);
+                let clicked = match (self.view, along.as_slice()) {
+                    (View::Map, [x, y]) if !maps.is_empty() => {
+                        let lane = self.lane.as_ref().filter(|l| maps.contains(l)).unwrap_or(&maps[0]);
+                        map::draw(ui, size, model, &heading, lane, x, y)
+                    }
+                    (View::Parameter(axis), along) => plot::draw(ui, size, model, &heading, &styles, along.get(axis).or(along.first())),
+                    _ => plot::draw(ui, size, model, &heading, &styles, None),
+                };
+                chosen = chosen.or(clicked.map(Choice::Point));
             }
-            let styles = Styles::new(session, ui.visuals().dark_mode);
-            let left = (height - (ui.cursor().top() - top) - 6.0).max(120.0);
-            let size = vec2(ui.available_width(), left);
-            let clicked = match (self.view, along.as_slice()) {
-                (View::Map, [x, y]) if !maps.is_empty() => {
-                    let lane = self.lane.as_ref().filter(|l| maps.contains(l)).unwrap_or(&maps[0]);
-                    map::draw(ui, size, model, lane, x, y)
-                }
-                (View::Parameter(axis), along) => plot::draw(ui, size, model, &styles, along.get(axis).or(along.first())),
-                _ => plot::draw(ui, size, model, &styles, None),
-            };
-            if let Some(point) = open.or(clicked).and_then(|i| model.points.get(i)) {
-                open_point(look, session, point, commands);
+            let opened = chosen.and_then(|choice| choice.opened(session, study, model));
+            if let Some(opened) = opened {
+                commands.push(opened.command());
+                self.form.rename(opened.renamed.clone());
+                self.opened = Some(opened);
             }
         });
+    }
+}
+
+/// What a picture is of.
+struct Heading<'a> {
+    /// `needles, 3 seeds`.
+    title: &'a str,
+    /// The same with every value, for the pointer.
+    whole: &'a str,
+}
+
+/// What is chosen to be opened.
+#[derive(Debug, Clone, Copy)]
+enum Choice {
+    /// This point.
+    Point(usize),
+    /// The session as it was swept.
+    Swept,
+}
+
+impl Choice {
+    fn opened(self, swept: &Session, study: &Study, model: &Model) -> Option<Opened> {
+        match self {
+            Self::Point(i) => Opened::point(swept, study.rows(), model.points.get(i)?),
+            Self::Swept => Some(Opened::swept(swept)),
+        }
+    }
+}
+
+/// A line that stands out, if there is one, and more of it on hover.
+fn warn(ui: &mut Ui, line: Option<String>, more: &str) {
+    if let Some(line) = line {
+        let colour = ui.visuals().warn_fg_color;
+        ui.add(Label::new(RichText::new(line).size(SMALL).strong().color(colour)).wrap()).on_hover_text(more);
     }
 }
 
@@ -104,8 +164,8 @@ struct Views<'a> {
 }
 
 impl Views<'_> {
-    /// Draws it; the point that was chosen to be opened.
-    fn row(self, ui: &mut Ui, model: &Model, commands: &mut Vec<Command>) -> Option<usize> {
+    /// Draws it; what was chosen to be opened.
+    fn row(self, ui: &mut Ui, model: &Model, commands: &mut Vec<Command>) -> Option<Choice> {
         // A view that this sweep does not have is left for one that it has.
         let there = match *self.view {
             View::State => true,
@@ -147,19 +207,27 @@ impl Views<'_> {
 }
 
 /// The points as a menu: what can be clicked in the plot can be chosen with the keyboard here.
-fn points_menu(ui: &mut Ui, model: &Model) -> Option<usize> {
+fn points_menu(ui: &mut Ui, model: &Model) -> Option<Choice> {
     let mut open = None;
-    let menu = ui.menu_button("open…", |ui| {
+    let menu = ui.menu_button("open a point…", |ui| {
+        let back = ui.button("the session as it was swept");
+        if back.on_hover_text("Put back the source, the seed and the lanes that were swept").clicked() {
+            open = Some(Choice::Swept);
+            ui.close();
+        }
+        ui.separator();
         ScrollArea::vertical().max_height(300.0).show(ui, |ui| {
             for (i, point) in model.points.iter().enumerate() {
-                if ui.button(format!("{}: {}", point.title(), figures(point))).clicked() {
-                    open = Some(i);
+                let partial = model.partial(point).map(|p| format!(", {p}")).unwrap_or_default();
+                if ui.button(format!("{}: {}{partial}", point.title(), figures(point))).clicked() {
+                    open = Some(Choice::Point(i));
                     ui.close();
                 }
             }
         });
     });
-    menu.response.accessible_name("Open a point of the sweep as lanes").on_hover_text("Run a point in the window");
+    let hint = "Run a point in the window: the session that was swept, with the point's seed and values";
+    menu.response.accessible_name("Open a point of the sweep").on_hover_text(hint);
     open
 }
 
@@ -174,30 +242,38 @@ fn failures(ui: &mut Ui, model: &Model) {
     ui.add(Label::new(RichText::new(text).size(SMALL).color(colour))).on_hover_text(all);
 }
 
-/// How a lane is drawn, by its place in the session: the same as in the other panels.
+/// How a lane is drawn: the colour, the dashes and the mark that other panels draw it with in the session that was swept.
 struct Styles {
-    lanes: Vec<(String, eframe::egui::Color32, Dash)>,
+    lanes: Vec<(String, eframe::egui::Color32, usize)>,
     quiet: eframe::egui::Color32,
 }
 
 impl Styles {
     fn new(session: &Session, dark: bool) -> Self {
         let colours = lanes::colours(&session.lanes);
-        let mut shown = 0;
-        let style = |(lane, colour): (&crate::session::LaneSpec, usize)| {
-            // Dashes are by place among the lanes that run, as the recall panel has them.
-            let dash = Dash::of(shown);
-            shown += usize::from(lane.enabled);
-            (lane.name.clone(), theme::lane_colour(colour, dark), dash)
-        };
-        let quiet = theme::lane_colour(0, dark);
-        Self { lanes: session.lanes.iter().zip(colours).map(style).collect(), quiet }
+        let style = |(i, number): (usize, usize)| (session.lanes[i].name.clone(), theme::lane_colour(colours[i], dark), number);
+        Self { lanes: numbers(session).into_iter().enumerate().map(style).collect(), quiet: theme::lane_colour(0, dark) }
     }
 
-    fn of(&self, lane: &str) -> (eframe::egui::Color32, Dash, usize) {
-        let at = self.lanes.iter().position(|(name, _, _)| name == lane);
-        at.map_or((self.quiet, Dash::Solid, 0), |i| (self.lanes[i].1, self.lanes[i].2, i))
+    fn of(&self, lane: &str) -> (eframe::egui::Color32, Dash, &'static Sign) {
+        let at = self.lanes.iter().find(|(name, _, _)| name == lane);
+        let (colour, number) = at.map_or((self.quiet, 0), |(_, colour, number)| (*colour, *number));
+        let marks: &'static [Sign; 8] = &MARKS;
+        (colour, Dash::of(number), &marks[number % marks.len()])
     }
+}
+
+/// The number of every lane among those that run, by which other panels choose its dashes and its mark; lanes that are switched off, which
+/// are there only while they are varied, come after these.
+fn numbers(session: &Session) -> Vec<usize> {
+    let on = session.lanes.iter().filter(|l| l.enabled).count();
+    let (mut next_on, mut next_off) = (0, on);
+    let number = |lane: &crate::session::LaneSpec| {
+        let next = if lane.enabled { &mut next_on } else { &mut next_off };
+        *next += 1;
+        *next - 1
+    };
+    session.lanes.iter().map(number).collect()
 }
 
 /// The score of a point: `0.960 (0.805 to 0.993)`, `0.414 (0.400 to 0.430)`.
@@ -207,7 +283,7 @@ fn figures(point: &Point) -> String {
 }
 
 /// What is said of a point beside the pointer.
-fn point_facts(point: &Point) -> Vec<(&'static str, String)> {
+fn point_facts(model: &Model, point: &Point) -> Vec<(&'static str, String)> {
     let (kind, reads) = match point.summary() {
         Some(Summary::Recall { correct, reads }) => ("accuracy", format!("{correct} of {reads} right")),
         Some(Summary::Error { cosine, reads, .. }) => ("relative error", format!("{reads}, mean cosine {cosine:.3}")),
@@ -221,8 +297,9 @@ fn point_facts(point: &Point) -> Vec<(&'static str, String)> {
     if point.seeds.len() > 8 {
         seeds.push("..".to_owned());
     }
+    let figures = figures(point) + &model.partial(point).map(|p| format!(", {p}")).unwrap_or_default();
     vec![
-        (kind, figures(point)),
+        (kind, figures),
         ("reads", reads),
         ("by seed", seeds.join(", ")),
         ("numbers held", format!("{} a head, {}% of full", grouped(point.numbers), number(100.0 * point.share))),
@@ -231,37 +308,22 @@ fn point_facts(point: &Point) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Asks for a point's run: its lane with its values, in the session as it is; and the task's values, if the task is varied.
-fn open_point(look: &Look<'_>, swept: &Session, point: &Point, commands: &mut Vec<Command>) {
-    let here = &look.plan.session;
-    let mut all = here.lanes.clone();
-    let at = all.iter().position(|l| l.name == point.lane).or_else(|| {
-        let lane = swept.lanes.iter().find(|l| l.name == point.lane)?;
-        all.push(lane.clone());
-        Some(all.len() - 1)
-    });
-    let Some(at) = at else { return };
-    let (of_task, own): (Vec<_>, Vec<_>) = point.varied.iter().partition(|(name, _)| is_of_task(name));
-    for (name, value) in own {
-        all[at].params.set(name, value.clone());
-    }
-    if !all[at].enabled {
-        lanes::enable(&mut all, at, true);
-    }
-    let mut source = here.source.clone();
-    if let (Source::Task(task), false) = (&mut source, of_task.is_empty()) {
-        for (name, value) in of_task {
-            task.params.set(name.split_once('.').map_or(name.as_str(), |(_, param)| param), value.clone());
-        }
-    }
-    if source != here.source {
-        commands.push(Command::Session(SessionCommand::Source(source)));
-    }
-    commands.push(Command::Session(SessionCommand::Lanes(all)));
+/// A quiet line of words under the views, cut where it is too long; more of it on hover.
+fn quiet_line(ui: &mut Ui, text: &str, more: &str) {
+    let quiet = Ink::of(ui).quiet;
+    ui.add(Label::new(RichText::new(text).size(SMALL).color(quiet)).truncate().show_tooltip_when_elided(false))
+        .on_hover_text(format!("{text}\n\n{more}"));
 }
 
-/// A quiet line of words under the views, cut where it is too long.
-fn quiet_line(ui: &mut Ui, text: &str) {
-    let quiet = Ink::of(ui).quiet;
-    ui.add(Label::new(RichText::new(text).size(SMALL).color(quiet)).truncate());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_numbered_as_they_run_and_the_others_after_them() {
+        let mut session = Session::default();
+        session.lanes[1].enabled = false;
+        // OVQ, LoLA (off), linear, full.
+        assert_eq!(numbers(&session), [0, 3, 1, 2]);
+    }
 }

@@ -81,13 +81,15 @@ pub struct Model {
     pub failed: Vec<(String, usize)>,
     /// True for accuracies, of which more is better; false for errors.
     pub recall: bool,
+    /// Seeds that every point is to have.
+    pub seeds: u64,
 }
 
 impl Model {
-    /// Pools the rows of a sweep.
+    /// Pools the rows of a sweep of so many seeds.
     #[must_use]
-    pub fn of(rows: &[Row]) -> Self {
-        let mut model = Self { recall: true, ..Self::default() };
+    pub fn of(rows: &[Row], seeds: u64) -> Self {
+        let mut model = Self { recall: true, seeds, ..Self::default() };
         for row in rows {
             let score = match &row.score {
                 Ok(score) => score,
@@ -118,6 +120,13 @@ impl Model {
             model.points[at].seconds += score.seconds;
         }
         model
+    }
+
+    /// Of how many seeds a point is, where some are missing: `1 of 3 seeds`.
+    #[must_use]
+    pub fn partial(&self, point: &Point) -> Option<String> {
+        let (done, wanted) = (point.seeds.len() as u64, self.seeds);
+        (done < wanted).then(|| format!("{done} of {wanted} {}", if wanted == 1 { "seed" } else { "seeds" }))
     }
 
     /// True if the first score is better than the second.
@@ -253,7 +262,7 @@ mod tests {
             point("full", &[], 1000, 10),
             point("waste", &[], 2000, 10),
         ];
-        let mut model = Model { points, failed: Vec::new(), recall: true };
+        let mut model = Model { points, failed: Vec::new(), recall: true, seeds: 1 };
         // 5 with 400 is beaten by 6 with 200; of two that are equal the first is named; more memory for as much recall is no gain.
         assert_eq!(model.fronts(), [[0, 1, 4]]);
         model.recall = false;
@@ -264,7 +273,12 @@ mod tests {
     #[test]
     fn other_tasks_have_other_fronts() {
         let of = |t, numbers, correct| point("a", &[("task.T", t)], numbers, correct);
-        let model = Model { points: vec![of(64, 10, 9), of(128, 10, 4), of(128, 20, 8), of(64, 20, 5)], failed: Vec::new(), recall: true };
+        let model = Model {
+            points: vec![of(64, 10, 9), of(128, 10, 4), of(128, 20, 8), of(64, 20, 5)],
+            failed: Vec::new(),
+            recall: true,
+            seeds: 1,
+        };
         assert_eq!(model.fronts(), [vec![0], vec![1, 2]]);
     }
 
@@ -272,7 +286,7 @@ mod tests {
     fn lines_join_what_differs_in_one_parameter() {
         let grid = |n, c| point("OVQ", &[("n_max", n), ("chunk", c)], 1, 1);
         let points = vec![point("full", &[], 1, 1), grid(8, 16), grid(8, 32), grid(16, 16), grid(16, 32)];
-        let model = Model { points, failed: Vec::new(), recall: true };
+        let model = Model { points, failed: Vec::new(), recall: true, seeds: 1 };
         assert_eq!(model.lines(Some("n_max")), [vec![0], vec![1, 3], vec![2, 4]]);
         assert_eq!(model.lines(Some("chunk")), [vec![0], vec![1, 2], vec![3, 4]]);
         assert_eq!(model.lines(None), model.lines(Some("n_max")));

@@ -1,10 +1,10 @@
 //! Scores against the size of the state, or against a parameter.
 
-use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
+use eframe::egui::{Color32, FontId, Label, Painter, Pos2, Rect, Response, RichText, Sense, Stroke, Ui, Vec2, pos2, vec2};
 
-use super::super::common::facts;
+use super::super::common::{facts, plural};
 use super::model::{Along, Model, Point};
-use super::{Styles, point_facts, quiet_line};
+use super::{Heading, Styles, point_facts, quiet_line};
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, sign};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::{Ink, blend};
@@ -14,28 +14,34 @@ use crate::widget::ticks::Scale;
 const REACH: f32 = 14.0;
 /// Errors above this, twice the target's own size, lie at the edge of the plot.
 const LARGEST_ERROR: f64 = 2.0;
-/// The signs of points, by the lane's place, so that nothing is told by colour alone.
-const SIGNS: [Sign; 4] = [Sign::Dot, Sign::Diamond, Sign::Up, Sign::Square];
 
 /// Draws the points, against the size of the state or along a parameter; the point that was clicked.
-pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, styles: &Styles, along: Option<&Along>) -> Option<usize> {
+pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, of: &Heading<'_>, styles: &Styles, along: Option<&Along>) -> Option<usize> {
     let what = if model.recall { "accuracy" } else { "relative error" };
     let fronts = if along.is_none() { model.fronts() } else { Vec::new() };
-    let mut size = size;
-    if along.is_none() {
+    let top = ui.cursor().top();
+    if let Some(along) = along {
+        quiet_line(ui, &format!("{}: {what} against {}.", of.title, along.title), of.whole);
+    } else {
         let names: Vec<String> = fronts.iter().flatten().map(|&i| model.points[i].title()).collect();
-        let top = ui.cursor().top();
-        quiet_line(ui, &format!("On the front: {}.", names.join("; ")));
-        size.y = (size.y - (ui.cursor().top() - top)).max(100.0);
+        quiet_line(ui, &format!("{}: on the front {}.", of.title, names.join("; ")), of.whole);
     }
-    let x = along.map_or_else(|| state_axis(model), parameter_axis);
+    let row = ui.fonts_mut(|f| f.row_height(&FontId::proportional(SMALL))).ceil();
+    let below = row + ui.spacing().item_spacing.y;
+    let size = vec2(size.x, (size.y - (ui.cursor().top() - top) - below).max(80.0));
+    let mut x = along.map_or_else(|| state_axis(model), parameter_axis);
     let top = highest(model);
     let beyond = model.points.iter().any(|p| p.score().is_some_and(|s| s > top));
     let label = if beyond { format!("{what} (above {top}: at the edge)") } else { what.to_owned() };
     let y = Axis::real(label, 0.0, top * 1.05, Scale::Linear);
     let describe = describe(model, what, along);
     let legend = legend(model, styles, along.is_none(), ui);
+    // The name of the axis has a row of its own: beside the ticks it would take the place of the last ones' numbers.
+    let name = std::mem::take(&mut x.label);
     let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
+    let (place, _) = ui.allocate_exact_size(vec2(size.x, row), Sense::hover());
+    let place = place.with_min_x(chart.rect.left());
+    ui.put(place, Label::new(RichText::new(name).size(SMALL).color(Ink::of(ui).quiet)).truncate());
     let painter = ui.painter().with_clip_rect(chart.rect.expand(5.0).intersect(ui.clip_rect()));
     let ink = Ink::of(ui);
     for front in &fronts {
@@ -88,7 +94,7 @@ fn describe(model: &Model, what: &str, along: Option<&Along>) -> String {
     let scored = || model.points.iter().filter(|p| p.score().is_some());
     let top = if model.recall { scored().max_by(best) } else { scored().min_by(best) };
     let top = top.map(|p| format!("; best {}, {}", p.title(), super::figures(p))).unwrap_or_default();
-    format!("Sweep, {what} against {against}: {} points{top}", model.points.len())
+    format!("Sweep, {what} against {against}: {}{top}", plural(model.points.len(), "point", "points"))
 }
 
 fn legend(model: &Model, styles: &Styles, front: bool, ui: &Ui) -> Vec<Entry> {
@@ -99,8 +105,8 @@ fn legend(model: &Model, styles: &Styles, front: bool, ui: &Ui) -> Vec<Entry> {
         }
     }
     let entry = |name: &&str| {
-        let (colour, dash, _) = styles.of(name);
-        Entry::new(Sign::Line(dash), colour, *name)
+        let (colour, dash, mark) = styles.of(name);
+        Entry::new(Sign::Marked(dash, mark), colour, *name)
     };
     let mut all: Vec<Entry> = names.iter().map(entry).collect();
     if front {
@@ -162,7 +168,7 @@ fn draw_line(
 
 /// A point's sign and its error bar.
 fn draw_point(chart: &Chart, painter: &Painter, ink: &Ink, point: &Point, at: Pos2, styles: &Styles) {
-    let (colour, _, lane) = styles.of(&point.lane);
+    let (colour, _, mark) = styles.of(&point.lane);
     if let Some((low, high)) = point.bar() {
         let (top, bottom) = (chart.y_of(high).max(chart.rect.top()), chart.y_of(low).min(chart.rect.bottom()));
         let stroke = Stroke::new(1.0, colour);
@@ -171,7 +177,7 @@ fn draw_point(chart: &Chart, painter: &Painter, ink: &Ink, point: &Point, at: Po
             painter.hline(at.x - 3.0..=at.x + 3.0, y, stroke);
         }
     }
-    sign(painter, at, SIGNS[lane % SIGNS.len()], colour, ink);
+    sign(painter, at, *mark, colour, ink);
 }
 
 /// The names of the points on the front, where there is room beside them.
@@ -225,6 +231,6 @@ fn pick(
         super::super::common::select_ring(ui, chart, at);
     }
     let point = &model.points[i];
-    facts(response, &point.title(), &point_facts(point));
+    facts(response, &point.title(), &point_facts(model, point));
     response.clicked().then_some(i)
 }
