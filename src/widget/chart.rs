@@ -190,8 +190,12 @@ impl Chart {
             painter.vline(at, self.rect.y_range(), Stroke::new(1.0, ink.grid));
             painter.vline(at, self.rect.bottom()..=self.rect.bottom() + TICK - 1.0, Stroke::new(1.0, ink.frame));
             let text = painter.layout_no_wrap(number(value), font.clone(), ink.quiet);
-            let left = (at - text.size().x / 2.0).max(self.rect.left() - 12.0);
-            if left + text.size().x + 8.0 < label_left {
+            let mut left = (at - text.size().x / 2.0).max(self.rect.left() - 12.0);
+            if self.x.label.is_empty() {
+                // Nothing stands in the way: the last number is drawn too, as far to the right as there is room.
+                left = left.min(self.rect.right() + 6.0 - text.size().x);
+            }
+            if self.x.label.is_empty() || left + text.size().x + 8.0 < label_left {
                 painter.galley(pos2(left, top), text, ink.quiet);
             }
         }

@@ -1,6 +1,6 @@
 //! The form of a sweep: what is varied, over which values, with how many seeds.
 
-use eframe::egui::{Align, Button, Checkbox, ComboBox, DragValue, Label, Layout, ProgressBar, RichText, TextEdit, Ui};
+use eframe::egui::{Align, Button, Checkbox, ComboBox, DragValue, Label, Layout, ProgressBar, RichText, Role, TextEdit, Ui, WidgetInfo};
 
 use super::super::Look;
 use super::super::common::plural;
@@ -234,11 +234,11 @@ impl Form {
         }
     }
 
-    /// What is asked for, in short: `Vary OVQ n_max: 64,128; LoLA cache: 0,16`.
+    /// What is asked for, in short: `OVQ n_max: 64,128; LoLA cache: 0,16`.
     fn short(&self) -> String {
         let axes = &self.axes[..if self.second { 2 } else { 1 }];
         let each = |a: &Asked| format!("{} {}: {}", a.owner_text(), a.param, a.values);
-        format!("Vary {}", axes.iter().map(each).collect::<Vec<_>>().join("; "))
+        axes.iter().map(each).collect::<Vec<_>>().join("; ")
     }
 
     /// The form, with start and stop; one row of it in a low panel, until it is unfolded.
@@ -256,8 +256,12 @@ impl Form {
     /// The one row of a low panel.
     fn row(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         ui.horizontal(|ui| {
-            let toggle = ui.toggle_value(&mut self.unfolded, "vary…");
-            toggle.on_hover_text("Show what varies, to change it; or hide it").accessible_name("Show what varies");
+            let button = Button::new("vary…").selected(self.unfolded);
+            let toggle = ui.add(button).on_hover_text("Show what varies, to change it; or hide it");
+            toggle.widget_info(|| WidgetInfo::selected(Role::Button, true, self.unfolded, "Show what varies"));
+            if toggle.clicked() {
+                self.unfolded = !self.unfolded;
+            }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 if !self.unfolded {
                     self.start(ui, &look.plan.session, &look.studies.sweep, commands);

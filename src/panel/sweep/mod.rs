@@ -76,7 +76,9 @@ impl Panel for SweepPanel {
             let study = &look.studies.sweep;
             let low = height < LOW && !study.rows().is_empty();
             if low {
-                ui.spacing_mut().item_spacing.y = 2.0;
+                // As much as there can be in one row, and as many rows.
+                let spacing = ui.spacing_mut();
+                (spacing.item_spacing, spacing.button_padding.x) = (vec2(3.0, 2.0), 5.0);
             }
             self.form.ui(ui, look, low, commands);
             let Some((session, spec)) = study.asked() else {

@@ -5,7 +5,7 @@ use super::open::same;
 use crate::engine::sweep::{Owner, Spec};
 use crate::panel::common::plural;
 use crate::param::{ParamSpec, ParamValue};
-use crate::session::{Session, Source, TaskSource};
+use crate::session::{CaptureSource, Session, Source, TaskSource};
 use crate::task::task;
 
 /// The name of a source: the task's, or the capture's file.
@@ -55,7 +55,11 @@ pub fn elsewhere(swept: &Session, spec: &Spec, here: &Session) -> Option<String>
     let mut other: Vec<String> = match (&swept.source, &here.source) {
         (Source::Task(there), Source::Task(now)) if there.name == now.name => differences(there, now, spec),
         (there, now) if there == now => Vec::new(),
-        (there, now) if name(there) == name(now) => vec!["another part of it, or another file".to_owned()],
+        (Source::Capture(there), Source::Capture(now)) if name(&swept.source) == name(&here.source) => {
+            let part = |c: &CaptureSource| (c.layer, c.kv_heads.clone(), c.tokens);
+            let what = if part(there) == part(now) { "another path to that file" } else { "another part of it" };
+            vec![what.to_owned()]
+        }
         (_, now) => vec![name(now)],
     };
     if swept.seed != here.seed {
