@@ -68,7 +68,8 @@ Examples:
 
 VALUES: a list `64,128,256` or `plateau,linear`; `0..1:5` is 5 points, evenly; `64..4096:log2` is 64 and its doubles; `1..1000:log7`
 is 7 points, evenly in the logarithm. Whole numbers are rounded. Several lanes are joined by `+`; `task` is the task.
-Two --vary make a grid for what both touch. A lane that is not varied runs once a seed (and once for every value of the task's).
+Two --vary make a grid for what both touch. A lane that is not varied runs once a seed (and once for every value of the task's); one
+that is switched off takes part only if it is varied. In a grid, `x` of a lane that only one --vary touches is that one's: see `x_name`.
 
 Every row is a lane at a point with a seed. Rows that FILE holds already (same source, lane, parameters, seed, backend) are not
 computed again, and FILE is rewritten whole every few seconds, so a sweep that was stopped goes on where it was. A point that cannot

@@ -127,7 +127,8 @@ fn strip(
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &described));
     title(ui, look, lane, outer, &now);
     let painter = ui.painter_at(outer);
-    painter.rect_filled(rect, 0.0, ink.paper);
+    // Blank must not look like recalled, which is almost black on a dark screen.
+    painter.rect_filled(rect, 0.0, if ink.dark { Color32::from_gray(72) } else { ink.paper });
     paint(ui, look, held, (lane, &chart), picture);
     painter.rect_stroke(rect, 0.0, Stroke::new(1.0, ink.frame), eframe::egui::StrokeKind::Outside);
     marks(ui, look, held, &chart, &ink);
