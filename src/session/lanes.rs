@@ -81,7 +81,7 @@ pub fn duplicate(lanes: &mut Vec<LaneSpec>, lane: usize) {
     pin(lanes);
     let (name, colour) = (free_name(lanes, &original.name), Some(free_colour(lanes)));
     let enabled = original.enabled && has_room(lanes);
-    lanes.insert(lane + 1, LaneSpec { name, colour, enabled, ..original });
+    lanes.insert(lane + 1, LaneSpec { name, enabled, colour, ..original });
 }
 
 /// Takes a lane out, unless it is the last.

@@ -137,7 +137,7 @@ impl Config {
             (None, None) => Ok(vec![1.0; heads]),
             (None, Some(logs)) if logs.shape() == [heads] => {
                 // The limits of the parameter: above them float32 has no room for the state's part of a read.
-                match logs.iter().find(|x| !(**x <= MAX_WEIGHT.ln() as f32)) {
+                match logs.iter().find(|x| x.is_nan() || **x > MAX_WEIGHT.ln() as f32) {
                     None => Ok(logs.iter().map(|&x| f64::from(x).exp()).collect()),
                     Some(x) => Err(LayerError::Array {
                         layer: super::NAME,
