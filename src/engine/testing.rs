@@ -8,12 +8,13 @@ use ndarray::Array3;
 
 use super::{BackendInfo, LayerFactory, cpu_info};
 use crate::gpu::{GpuError, GpuStream};
+use crate::layer::effective::{Effective, ReadOf};
 use crate::layer::{Cost, Layer, LayerError, LayerKind, Precision, Record, Setup, Snapshot, StateArray};
 use crate::param::{ParamError, ParamSpec, Params, Resolved};
 use crate::session::plan::{Plan, PlanLane};
 use crate::session::{BackendChoice, LaneSpec, Session, Source, TaskSource, VERSION, View};
 use crate::stream::{Labels, Stream, StreamParts, Targets};
-use crate::trace::{Axis, ChannelSpec, Heads, Kind, Tolerance, TraceBlock, Values, Width};
+use crate::trace::{Axis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
 
 /// `s <- 0.9 s + v`: rounding makes the state depend on every write and on their order. A read returns the state at the
 /// start of its chunk.
@@ -54,6 +55,10 @@ impl LayerKind for DecayKind {
             channel("outputs", Axis::Read, Heads::Query, Width::Fixed(setup.stream.value_dim()), Kind::Real),
             channel("sizes", Axis::Step, Heads::KeyValue, Width::Fixed(1), Kind::Whole),
         ]
+    }
+    /// Nobody asks it.
+    fn effective(&self, _: &Setup, _: &LaneTrace, _: ReadOf<'_>) -> Option<Effective> {
+        None
     }
     fn cost(&self, setup: &Setup) -> Cost {
         let dv = setup.stream.value_dim() as u64;

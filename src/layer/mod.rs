@@ -163,9 +163,7 @@ pub trait LayerKind: Send + Sync {
     }
     /// What every visible token weighs in the output of a read, from the lane's trace; `None` while the trace does not hold the
     /// steps that the read depends on.
-    fn effective(&self, _setup: &Setup, _trace: &LaneTrace, _read: effective::ReadOf<'_>) -> Option<effective::Effective> {
-        None
-    }
+    fn effective(&self, setup: &Setup, trace: &LaneTrace, read: effective::ReadOf<'_>) -> Option<effective::Effective>;
     /// Builds one on the CPU, at the start of its stream.
     ///
     /// # Errors
