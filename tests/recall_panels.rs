@@ -2,17 +2,20 @@
 #![cfg(feature = "gui")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
+#[path = "common/panel.rs"]
+mod panel;
+
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use eframe::egui::{self, Key, Theme, Vec2, vec2};
+use eframe::egui::{self, Key, Vec2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
 use mnemoscope::app::study::effective::Ask;
 use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme::{self, ThemeChoice};
+use mnemoscope::app::theme;
 use mnemoscope::engine::headless;
 use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
 use mnemoscope::param::Params;
@@ -117,17 +120,7 @@ impl<'a> Shown<'a> {
 }
 
 fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
-    let (theme, choice) = if dark { (Theme::Dark, ThemeChoice::Dark) } else { (Theme::Light, ThemeChoice::Light) };
-    let mut harness = Harness::builder()
-        .with_size(size)
-        .with_pixels_per_point(1.5)
-        .with_theme(theme)
-        .with_max_steps(12)
-        .with_context_setup(move |ctx| theme::install(ctx, choice, 1.0))
-        .wgpu()
-        .build_ui_state(|ui, shown: &mut Shown<'_>| shown.ui(ui), shown);
-    harness.run();
-    harness
+    panel::harness(shown, size, dark, Shown::ui)
 }
 
 fn choose(harness: &mut Harness<'_, Shown<'_>>, combo: &str, option: &str) {

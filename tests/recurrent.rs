@@ -3,8 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+#[path = "common/stream.rs"]
+mod common;
+
 use std::sync::Arc;
 
+use common::Shape;
 use mnemoscope::gpu::testing::gpu_or_skip;
 use mnemoscope::gpu::{Gpu, GpuStream};
 use mnemoscope::layer::effective::{ReadOf, Store};
@@ -16,42 +20,12 @@ use ndarray::{Array2, Array3, s};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal, Uniform};
-
-/// The shape of a random stream.
-#[derive(Debug, Clone, Copy)]
-struct Shape {
-    kv_heads: usize,
-    group: usize,
-    writes: usize,
-    /// Reads; 0 is a causal sequence instead.
-    reads: usize,
-    dk: usize,
-    dv: usize,
-    seed: u64,
-}
+use rand_distr::{Distribution, Uniform};
 
 const SMALL: Shape = Shape { kv_heads: 2, group: 2, writes: 90, reads: 0, dk: 5, dv: 3, seed: 1 };
 
 fn stream(shape: Shape) -> Stream {
-    let Shape { kv_heads, group, writes, reads, dk, dv, seed } = shape;
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut array =
-        |heads, rows, columns| -> Array3<f32> { Array3::from_shape_simple_fn((heads, rows, columns), || StandardNormal.sample(&mut rng)) };
-    let after: Vec<u32> = match reads {
-        0 => (1..=writes as u32).collect(),
-        n => (0..n).map(|r| (1 + r * (writes - 1) / (n - 1).max(1)) as u32).collect(),
-    };
-    Stream::new(StreamParts {
-        keys: array(kv_heads, writes, dk),
-        values: array(kv_heads, writes, dv),
-        queries: array(kv_heads * group, after.len(), dk),
-        after,
-        beta: 1.0,
-        targets: Targets::None,
-        labels: Labels::default(),
-    })
-    .unwrap()
+    common::random(shape, 1.0)
 }
 
 /// Gates that differ from write to write and head to head, exact in float32.

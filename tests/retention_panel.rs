@@ -3,19 +3,22 @@
 #![cfg(feature = "gui")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
+#[path = "common/panel.rs"]
+mod panel;
+
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use eframe::egui::{self, Theme, Vec2, vec2};
+use eframe::egui::{self, Vec2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
 use mnemoscope::app::state::Runs;
 use mnemoscope::app::study::retention::Ask;
 use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme::{self, ThemeChoice};
+use mnemoscope::app::theme;
 use mnemoscope::engine::headless;
 use mnemoscope::metric::retention::{Follow, Which};
 use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
@@ -119,18 +122,7 @@ impl<'a> Shown<'a> {
 }
 
 fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
-    let theme = if dark { Theme::Dark } else { Theme::Light };
-    let choice = if dark { ThemeChoice::Dark } else { ThemeChoice::Light };
-    let mut harness = Harness::builder()
-        .with_size(size)
-        .with_pixels_per_point(1.5)
-        .with_theme(theme)
-        .with_max_steps(12)
-        .with_context_setup(move |ctx| theme::install(ctx, choice, 1.0))
-        .wgpu()
-        .build_ui_state(|ui, shown: &mut Shown<'_>| shown.ui(ui), shown);
-    harness.run();
-    harness
+    panel::harness(shown, size, dark, Shown::ui)
 }
 
 const SIZE: Vec2 = vec2(620.0, 420.0);

@@ -3,16 +3,19 @@
 #![cfg(feature = "gui")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
+#[path = "common/panel.rs"]
+mod panel;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use eframe::egui::{self, Theme, Vec2, accesskit::Role, vec2};
+use eframe::egui::{self, Vec2, accesskit::Role, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, SessionCommand};
 use mnemoscope::app::study::sweep::Ask;
 use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme::{self, ThemeChoice};
+use mnemoscope::app::theme;
 use mnemoscope::engine::sweep::{Axis, Spec};
 use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
 use mnemoscope::param::ParamValue;
@@ -105,17 +108,7 @@ impl Shown {
 }
 
 fn harness(shown: Shown, size: Vec2, dark: bool) -> Harness<'static, Shown> {
-    let (theme, choice) = if dark { (Theme::Dark, ThemeChoice::Dark) } else { (Theme::Light, ThemeChoice::Light) };
-    let mut harness = Harness::builder()
-        .with_size(size)
-        .with_pixels_per_point(1.5)
-        .with_theme(theme)
-        .with_max_steps(12)
-        .with_context_setup(move |ctx| theme::install(ctx, choice, 1.0))
-        .wgpu()
-        .build_ui_state(|ui, shown: &mut Shown| shown.ui(ui), shown);
-    harness.run();
-    harness
+    panel::harness(shown, size, dark, Shown::ui)
 }
 
 const SIZE: Vec2 = vec2(620.0, 380.0);

@@ -1,3 +1,5 @@
+//! What a text becomes: facts, questions and filler, and what cannot be read as a text.
+
 use proptest::prelude::*;
 
 use super::super::common::testing::{bits, check_recall, codes, make, message, writes_of};
