@@ -3,36 +3,25 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![allow(clippy::float_cmp, reason = "infinities and choices are equal or wrong")]
 
+#[path = "common/outcome.rs"]
+mod outcome;
+
 use std::sync::Arc;
 
 use mnemoscope::gpu::testing::gpu_or_skip;
 use mnemoscope::gpu::{Gpu, GpuStream};
 use mnemoscope::layer::effective::{ReadOf, Store};
 use mnemoscope::layer::workload::Workload;
-use mnemoscope::layer::{Layer, LayerKind, Precision, Record, Setup, Snapshot, kind};
+use mnemoscope::layer::{Layer, LayerKind, Precision, Record, Setup, kind};
 use mnemoscope::param::{ParamError, Params, Resolved};
 use mnemoscope::stream::{Stream, StreamParts};
-use mnemoscope::trace::{LaneTrace, TraceBlock, Values};
+use mnemoscope::trace::{LaneTrace, TraceBlock};
 use ndarray::{Array3, Axis};
+use outcome::{Outcome, assert_same, assert_same_state, bits, finish};
 use proptest::prelude::*;
 
 fn ovq() -> &'static dyn LayerKind {
     kind("ovq").unwrap()
-}
-
-/// Everything a layer wrote, and its state at the end.
-type Outcome = (LaneTrace, Snapshot);
-
-/// Runs to the end, `batch` chunks a call.
-fn finish(kind: &dyn LayerKind, setup: &Setup, mut layer: Box<dyn Layer>, batch: usize) -> Outcome {
-    let mut trace = LaneTrace::new(&kind.channels(setup), setup.stream.kv_heads(), setup.stream.query_heads());
-    while layer.position() < setup.stream.chunks(setup.chunk) {
-        let mut block = TraceBlock::default();
-        layer.advance(batch, Record::All, &mut block).unwrap();
-        trace.append(&block).unwrap();
-    }
-    let snapshot = layer.snapshot().unwrap();
-    (trace, snapshot)
 }
 
 fn cpu(setup: &Setup, precision: Precision, batch: usize) -> Outcome {
@@ -42,32 +31,6 @@ fn cpu(setup: &Setup, precision: Precision, batch: usize) -> Outcome {
 fn on_gpu(gpu: &Arc<Gpu>, setup: &Setup, batch: usize) -> Outcome {
     let stream = GpuStream::new(gpu, &setup.stream).unwrap();
     finish(ovq(), setup, ovq().gpu(setup, &stream).unwrap(), batch)
-}
-
-/// Numbers by their bits, so that infinities and signs of zeros count too.
-fn bits(values: &Values) -> Vec<u64> {
-    match values {
-        Values::F32(v) => v.iter().map(|x| u64::from(x.to_bits())).collect(),
-        Values::F64(v) => v.iter().map(|x| x.to_bits()).collect(),
-        Values::I32(v) => v.iter().map(|&x| u64::from(x.cast_unsigned())).collect(),
-    }
-}
-
-/// Bit for bit.
-fn assert_same(a: &Outcome, b: &Outcome) {
-    for (x, y) in a.0.channels().iter().zip(b.0.channels()) {
-        for head in 0..x.heads() {
-            assert_eq!(bits(x.values(head)), bits(y.values(head)), "{} of head {head}", x.spec().name);
-        }
-    }
-    assert_same_state(&a.1, &b.1);
-}
-
-fn assert_same_state(a: &Snapshot, b: &Snapshot) {
-    assert_eq!(a.position, b.position);
-    for (x, y) in a.arrays.iter().zip(&b.arrays) {
-        assert_eq!((x.name, &x.shape, bits(&x.values)), (y.name, &y.shape, bits(&y.values)));
-    }
 }
 
 /// Small sizes of every shape: several heads, odd dimensions, a ragged last chunk, streams shorter than a chunk.
