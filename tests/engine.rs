@@ -60,7 +60,7 @@ fn take(engine: &Engine, plan: &Plan) -> Vec<LaneTrace> {
 }
 
 fn state(engine: &Engine, lane: usize, chunks: usize) -> Arc<Snapshot> {
-    engine.send(Request::State { id: 1, lane, chunks });
+    engine.send(Request::States { id: 1, wanted: vec![(lane, chunks)] });
     loop {
         if let Event::State { lane: of, snapshot, .. } = engine.recv_timeout(PATIENCE).expect("the engine fell silent") {
             assert_eq!((of, snapshot.position), (lane, chunks));

@@ -16,6 +16,7 @@ use eframe::egui::{self, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
+use mnemoscope::app::states::States;
 use mnemoscope::app::study::Studies;
 use mnemoscope::app::theme;
 use mnemoscope::engine::headless;
@@ -82,6 +83,7 @@ struct Shown<'a> {
     run: &'a Run,
     writes: usize,
     selection: Selection,
+    states: States,
     lanes: Vec<usize>,
     commands: Vec<Command>,
     /// What the last frame's `ui` took.
@@ -101,6 +103,7 @@ impl<'a> Shown<'a> {
             run,
             writes,
             selection: Selection::default(),
+            states: States::default(),
             lanes,
             commands: Vec::new(),
             spent: Duration::ZERO,
@@ -128,7 +131,8 @@ impl<'a> Shown<'a> {
             reached: self.run.plan.stream.writes(),
             kv_head: 0,
             query_head: 0,
-            selection: self.selection,
+            selection: &self.selection,
+            states: &self.states,
             studies: &self.studies,
         };
         self.commands.clear();

@@ -13,6 +13,7 @@ use eframe::egui::{self, Key, Vec2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
+use mnemoscope::app::states::States;
 use mnemoscope::app::study::effective::Ask;
 use mnemoscope::app::study::{Studies, StudyCommand, Wake};
 use mnemoscope::app::theme;
@@ -57,6 +58,7 @@ struct Shown<'a> {
     run: &'a Run,
     writes: usize,
     selection: Selection,
+    states: States,
     commands: Vec<Command>,
     studies: Studies,
 }
@@ -69,6 +71,7 @@ impl<'a> Shown<'a> {
             run,
             writes: run.plan.stream.writes(),
             selection: Selection::default(),
+            states: States::default(),
             commands: Vec::new(),
             studies: Studies::default(),
         }
@@ -107,7 +110,8 @@ impl<'a> Shown<'a> {
             reached: self.run.plan.stream.writes(),
             kv_head: 0,
             query_head: 0,
-            selection: self.selection,
+            selection: &self.selection,
+            states: &self.states,
             studies: &self.studies,
         };
         egui::Frame::central_panel(ui.style()).show(ui, |ui| self.panel.ui(ui, &look, &mut self.commands));

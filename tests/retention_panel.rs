@@ -16,6 +16,7 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
 use mnemoscope::app::state::Runs;
+use mnemoscope::app::states::States;
 use mnemoscope::app::study::retention::Ask;
 use mnemoscope::app::study::{Studies, StudyCommand, Wake};
 use mnemoscope::app::theme;
@@ -85,6 +86,7 @@ struct Shown<'a> {
     studies: &'a Studies,
     writes: usize,
     selection: Selection,
+    states: States,
     commands: Vec<Command>,
     spent: Duration,
 }
@@ -94,7 +96,16 @@ impl<'a> Shown<'a> {
         let entry = PANELS.iter().find(|p| p.name == name).unwrap();
         let writes = run.plan.stream.writes();
         let selection = Selection::default();
-        Self { panel: (entry.make)(), run, studies: &run.studies, writes, selection, commands: Vec::new(), spent: Duration::ZERO }
+        Self {
+            panel: (entry.make)(),
+            run,
+            studies: &run.studies,
+            writes,
+            selection,
+            states: States::default(),
+            commands: Vec::new(),
+            spent: Duration::ZERO,
+        }
     }
 
     fn ui(&mut self, ui: &mut egui::Ui) {
@@ -109,7 +120,8 @@ impl<'a> Shown<'a> {
             reached: self.run.plan.stream.writes(),
             kv_head: 0,
             query_head: 0,
-            selection: self.selection,
+            selection: &self.selection,
+            states: &self.states,
             studies: self.studies,
         };
         self.commands.clear();

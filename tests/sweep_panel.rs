@@ -13,6 +13,7 @@ use eframe::egui::{self, Vec2, accesskit::Role, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, SessionCommand};
+use mnemoscope::app::states::States;
 use mnemoscope::app::study::sweep::Ask;
 use mnemoscope::app::study::{Studies, StudyCommand, Wake};
 use mnemoscope::app::theme;
@@ -98,7 +99,8 @@ impl Shown {
             reached: 0,
             kv_head: 0,
             query_head: 0,
-            selection: Selection::default(),
+            selection: &Selection::default(),
+            states: &States::default(),
             studies: &self.studies,
         };
         let frame = egui::Frame::central_panel(ui.style());

@@ -18,13 +18,14 @@ use crate::app::menu;
 use crate::app::prefs::Preferences;
 use crate::app::session_panel::{self, Problem, SessionLook};
 use crate::app::state::Runs;
+use crate::app::states::States;
 use crate::app::status_bar::{self, Status};
 use crate::app::study::Studies;
 use crate::app::theme;
 use crate::app::timeline::Timeline;
 use crate::app::timeline_bar::{self, TimelineBar};
-use crate::engine::Engine;
-use crate::panel::{LaneLook, Look, PANELS, Selection};
+use crate::engine::{Engine, Event};
+use crate::panel::{LaneLook, Look, PANELS, Selection, Subject};
 use crate::session::plan::PlanLane;
 use crate::session::{LaneSpec, Session, View, lanes as lane_list};
 
@@ -86,6 +87,9 @@ pub struct App {
     pub(super) dismissed: usize,
     pub(super) title: String,
     pub(super) studies: Studies,
+    pub(super) states: States,
+    /// The lanes of the run on screen, by name.
+    lane_names: Vec<String>,
     /// The lane that was removed last, and its place.
     pub(super) removed: Option<(usize, LaneSpec)>,
     bar: TimelineBar,
@@ -128,7 +132,7 @@ impl App {
         Ok(Self {
             layout: PanelLayout::new(view.layout.as_deref()),
             timeline: Timeline::new(0, 1, view.position, view.speed, view.repeat),
-            selection: Selection { hovered: None, token: view.token, read: view.read },
+            selection: selected(&view),
             next_view: Some(view),
             kept: session.clone(),
             opening: None,
@@ -153,6 +157,8 @@ impl App {
             dismissed: 0,
             title: String::new(),
             studies: Studies::default(),
+            states: States::default(),
+            lane_names: Vec::new(),
             removed: None,
             bar: TimelineBar::default(),
             inspector: Inspector::default(),
@@ -165,7 +171,8 @@ impl App {
     #[must_use]
     pub fn at_rest(&self) -> bool {
         let studying = self.studies.effective.running();
-        self.opening.is_none() && !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing() && !studying
+        let asked = studying || self.states.waiting();
+        self.opening.is_none() && !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing() && !asked
     }
 
     /// The time of the run on screen.
@@ -176,8 +183,8 @@ impl App {
 
     /// What is selected.
     #[must_use]
-    pub fn selection(&self) -> Selection {
-        self.selection
+    pub fn selection(&self) -> &Selection {
+        &self.selection
     }
 
     /// The runs: the one on screen and the one to come.
@@ -230,6 +237,9 @@ impl App {
         let mut asked = Vec::new();
         self.paint(ui, &mut asked);
         self.hover(&mut asked);
+        if let Some(request) = self.states.ask() {
+            self.engine.send(request);
+        }
         self.carry_out_all(asked);
         self.entitle();
         self.close_asked(ui.ctx());
@@ -242,8 +252,13 @@ impl App {
     }
 
     fn receive(&mut self) {
-        let Self { engine, runs, .. } = self;
-        let more = engine.drain(RECEIVE, |event| runs.apply(event));
+        let Self { engine, runs, states, .. } = self;
+        let more = engine.drain(RECEIVE, |event| {
+            if let Event::State { id, lane, snapshot } = &event {
+                states.take(*id, *lane, snapshot);
+            }
+            runs.apply(event);
+        });
         let wanted = self.next_view.as_ref().map_or(self.timeline.wanted(), |v| v.position.unwrap_or(usize::MAX));
         if self.runs.present(wanted) {
             self.presented();
@@ -268,14 +283,14 @@ impl App {
         let (total, step) = (run.plan.stream.writes(), run.plan.step);
         if let Some(view) = self.next_view.take() {
             self.timeline = Timeline::new(total, step, view.position, view.speed, view.repeat);
-            (self.selection.token, self.selection.read) = (view.token, view.read);
+            self.selection = selected(&view);
         } else {
             self.timeline.retarget(total, step, run.reached);
         }
-        self.selection.hovered = None;
-        self.selection.token = self.selection.token.filter(|t| *t < total);
-        let reads = run.plan.stream.reads();
-        self.selection.read = self.selection.read.filter(|r| *r < reads);
+        let lanes: Vec<String> = run.plan.lanes.iter().map(|l| l.name.clone()).collect();
+        self.selection.keep_within(total, run.plan.stream.reads(), lanes == self.lane_names);
+        self.lane_names = lanes;
+        self.states.begin(run.id);
         self.dismissed = 0;
     }
 
@@ -312,17 +327,17 @@ impl App {
 
     /// Takes what the pointer is over out of the commands: it is sent every frame, and goes away with the pointer.
     fn hover(&mut self, asked: &mut Vec<Command>) {
-        let mut hovered = None;
+        let (mut hovered, mut row) = (None, None);
         asked.retain(|c| {
-            if let Command::View(ViewCommand::Hover(write)) = c {
-                hovered = Some(*write);
-                false
-            } else {
-                true
+            match c {
+                Command::View(ViewCommand::Hover(write)) => hovered = Some(*write),
+                Command::View(ViewCommand::HoverRow { lane, row: r }) => row = Some((*lane, *r)),
+                _ => return true,
             }
+            false
         });
-        if hovered != self.selection.hovered {
-            self.selection.hovered = hovered;
+        if (hovered, row) != (self.selection.hovered, self.selection.hovered_row) {
+            (self.selection.hovered, self.selection.hovered_row) = (hovered, row);
             self.ctx.request_repaint();
         }
     }
@@ -341,12 +356,13 @@ impl App {
             status_bar::ui(ui, status, asked);
         });
         let without_times = self.options.without_times;
-        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, removed, .. } = self;
+        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, states, removed, .. } =
+            self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
         let high = plan.as_ref().map_or(timeline_bar::PLAIN, |plan| bar.height(plan));
         Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
             if let Some(plan) = &plan {
-                bar.ui(ui, plan, timeline, *selection, asked);
+                bar.ui(ui, plan, timeline, selection, asked);
             }
         });
         Panel::left("session").frame(side).default_size(296.0).size_range(296.0..=440.0).show(ui, |ui| {
@@ -388,8 +404,9 @@ impl App {
             reached: run.reached,
             kv_head,
             query_head: kv_head * group + session.view.query_head.min(group - 1),
-            selection: *selection,
+            selection,
             studies,
+            states,
         };
         let shown_large = layout.maximised() == Some(layout::RECALL);
         Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
@@ -434,6 +451,20 @@ impl App {
             });
         }
     }
+}
+
+/// What a session's view says is selected.
+fn selected(view: &View) -> Selection {
+    let mut selection = Selection::default();
+    if let Some(token) = view.token {
+        selection.choose(Subject::Token(token));
+    }
+    if let Some(read) = view.read {
+        selection.choose(Subject::Read(read));
+        // The token is what the inspector was last about, where there is one.
+        selection.subject = view.token.map_or(Some(Subject::Read(read)), |t| Some(Subject::Token(t)));
+    }
+    selection
 }
 
 /// A line over the centre: what is below is not of the session as set.

@@ -1,9 +1,11 @@
 //! Commands: everything that a user can do, grouped by who carries it out.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::app::study::StudyCommand;
 use crate::app::theme::ThemeChoice;
+use crate::panel::{Pin, Subject};
 use crate::param::ParamValue;
 use crate::session::{BackendChoice, LaneSpec, Source};
 
@@ -126,15 +128,28 @@ pub enum LaneCommand {
     Weights { lane: usize, path: Option<PathBuf> },
 }
 
-/// Changes what is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Changes what is looked at. Lanes are those of the run on screen, numbered as panels see them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
 pub enum ViewCommand {
     /// The pointer is over this write (sent every frame while it is).
     Hover(usize),
-    /// This write was clicked.
+    /// The pointer is over this row of a lane's dictionary (sent every frame while it is).
+    HoverRow { lane: usize, row: usize },
+    /// This write was clicked; `None` lets go of all that is selected.
     Select(Option<usize>),
     /// This read was clicked.
     SelectRead(Option<usize>),
+    /// Something was clicked, or a link to it.
+    Choose(Subject),
+    /// These writes are selected together: with a lasso, or as what a search found.
+    Group(Arc<[usize]>),
+    /// Every write from the selected one to this: a click with Shift.
+    Extend(usize),
+    /// This write too, or no longer: a click with Ctrl.
+    Toggle(usize),
+    /// A second moment is held beside the current one, or none.
+    Pin(Option<Pin>),
     /// The key/value head shown.
     KvHead(usize),
     /// The query head shown, within its group.
@@ -174,6 +189,8 @@ pub enum WindowCommand {
     NormalSize,
     /// Show a panel, or hide it.
     TogglePanel(&'static str),
+    /// Show a panel, in front of those it shares its place with.
+    ShowPanel(&'static str),
     /// Put the panels back as designed.
     ResetLayout,
     /// Show or hide the sheet of keys.

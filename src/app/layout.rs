@@ -99,6 +99,17 @@ impl PanelLayout {
         }
     }
 
+    /// Shows the panel in front of those it shares its place with; another that fills the centre makes way.
+    pub fn bring(&mut self, name: &str) {
+        if let Some(tile) = self.tile(name) {
+            self.tree.set_visible(tile, true);
+            self.tree.make_active(|id, _| id == tile);
+            if self.maximised.is_some_and(|m| m != name) {
+                self.maximised = None;
+            }
+        }
+    }
+
     fn tile(&self, name: &str) -> Option<TileId> {
         self.tree.tiles.find_pane(&Pane(name.to_owned()))
     }

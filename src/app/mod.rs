@@ -28,6 +28,7 @@ mod read_row;
 pub mod ribbon;
 pub mod session_panel;
 pub mod state;
+pub mod states;
 pub mod status_bar;
 pub mod study;
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub fn used_roles(plan: &Plan) -> Vec<u8> {
 }
 
 /// Every read where it stands, in the colour of its role; a click selects it, the next of several at each click.
-pub fn ui(ui: &Ui, row: Rect, ticks: &[ReadTick], plan: &Plan, selection: Selection, commands: &mut Vec<Command>) {
+pub fn ui(ui: &Ui, row: Rect, ticks: &[ReadTick], plan: &Plan, selection: &Selection, commands: &mut Vec<Command>) {
     let (stream, dark) = (&plan.stream, ui.visuals().dark_mode);
     let roles = &stream.labels().roles;
     let response = ui.interact(row, Id::unique("row of reads"), Sense::click());

@@ -78,7 +78,7 @@ impl TimelineBar {
     }
 
     /// Draws it.
-    pub fn ui(&mut self, ui: &mut Ui, plan: &Arc<Plan>, time: &Timeline, selection: Selection, commands: &mut Vec<Command>) {
+    pub fn ui(&mut self, ui: &mut Ui, plan: &Arc<Plan>, time: &Timeline, selection: &Selection, commands: &mut Vec<Command>) {
         controls(ui, plan, time, selection, commands);
         ui.add_space(2.0);
         let width = ui.available_width();
@@ -114,7 +114,7 @@ impl TimelineBar {
     }
 
     #[allow(clippy::too_many_arguments, reason = "one picture; a struct would only rename the arguments")]
-    fn paint(&self, ui: &Ui, ruler: Rect, ribbon: Rect, scale: Scale, plan: &Plan, time: &Timeline, selection: Selection) {
+    fn paint(&self, ui: &Ui, ruler: Rect, ribbon: Rect, scale: Scale, plan: &Plan, time: &Timeline, selection: &Selection) {
         let dark = ui.visuals().dark_mode;
         let painter = ui.painter();
         let roles = &plan.stream.labels().roles;
@@ -165,7 +165,7 @@ impl TimelineBar {
 }
 
 /// Buttons, speed, and where the playhead stands.
-fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: Selection, commands: &mut Vec<Command>) {
+fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: &Selection, commands: &mut Vec<Command>) {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 3.0;
         let mut press = |ui: &mut Ui, icon, name: &str, lit, hint: &str, command| {
@@ -306,7 +306,7 @@ fn ruler_ticks(ui: &Ui, ruler: Rect, scale: Scale, time: &Timeline, playhead: f3
     }
 }
 
-fn tokens(ui: &Ui, ribbon: Rect, scale: Scale, selection: Selection) {
+fn tokens(ui: &Ui, ribbon: Rect, scale: Scale, selection: &Selection) {
     let mark = |write: usize, colour: Color32| {
         let (from, to) = (scale.x(write), scale.x(write + 1).max(scale.x(write) + 1.0));
         let rect = Rect::from_min_max(pos2(from, ribbon.top() - 1.0), pos2(to, ribbon.bottom() + 1.0));

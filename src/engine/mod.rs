@@ -46,9 +46,10 @@ pub type RunId = u64;
 pub enum Request {
     /// Run this plan from the start; whatever ran before is cancelled.
     Run { id: RunId, plan: Arc<Plan> },
-    /// The exact state of a lane after so many of its chunks. Answered between blocks, also after the run has ended; a
-    /// state not reached yet is answered when it is. Of several unanswered ones for a lane, the newest alone counts.
-    State { id: RunId, lane: usize, chunks: usize },
+    /// The exact states of lanes, each `(lane, chunks)`: after so many of its chunks. Answered one by one between blocks, also
+    /// after the run has ended; a state not reached yet is answered when it is. A newer request takes the place of what is
+    /// unanswered of an older one.
+    States { id: RunId, wanted: Vec<(usize, usize)> },
     /// Cancel the run; what has been computed stays, and its states can still be asked for.
     Cancel,
 }
@@ -75,7 +76,7 @@ pub enum Event {
     Block { id: RunId, lane: usize, block: TraceBlock, chunks: usize, seconds: f64 },
     /// Every lane has reached this many writes.
     Reached { id: RunId, writes: usize },
-    /// The answer to [`Request::State`]; the snapshot's position says after how many chunks.
+    /// The answer to [`Request::States`]; the snapshot's position says after how many chunks.
     State { id: RunId, lane: usize, snapshot: Arc<Snapshot> },
     /// Something the user should know, that stops nothing (the device was lost and the run goes on on the CPU). Where the
     /// backend has changed with it, `backend` is the new one.

@@ -184,9 +184,9 @@ fn a_state_at_any_step_is_that_of_an_uninterrupted_run() {
     let engine = engine(Fault::None, Duration::from_millis(3));
     engine.send(Request::Run { id: 1, plan: Arc::clone(&plan) });
     let mut seen = Seen::new(&plan);
-    // One that is not reached yet is answered when it is; only the newest of several for a lane.
-    engine.send(Request::State { id: 1, lane: 0, chunks: 50 });
-    engine.send(Request::State { id: 1, lane: 0, chunks: 11 });
+    // One that is not reached yet is answered when it is; a newer request takes an older one's place.
+    engine.send(Request::States { id: 1, wanted: vec![(0, 50)] });
+    engine.send(Request::States { id: 1, wanted: vec![(0, 11)] });
     seen.take(&engine, 1, |s| s.ended.is_some());
     assert_eq!(seen.states.iter().map(|(l, s)| (*l, s.position)).collect::<Vec<_>>(), [(0, 11)]);
     for lane in 0..2 {
@@ -195,7 +195,7 @@ fn a_state_at_any_step_is_that_of_an_uninterrupted_run() {
         let n = expected.len();
         let order = (0..n).chain((0..n).rev()).chain((0..n).map(|i| i * 13 % n));
         for chunks in order {
-            engine.send(Request::State { id: 1, lane, chunks });
+            engine.send(Request::States { id: 1, wanted: vec![(lane, chunks)] });
             let before = seen.states.len();
             seen.take(&engine, 1, |s| s.states.len() > before);
             let (of, state) = seen.states.last().unwrap();
@@ -238,7 +238,7 @@ fn keyframes_are_fewer_than_chunks_and_states_are_kept_after_a_cancel() {
     let mut seen = Seen::new(&plan);
     seen.take(&engine, 1, |s| s.reached.last().is_some_and(|&w| w > 20));
     engine.send(Request::Cancel);
-    engine.send(Request::State { id: 1, lane: 0, chunks: 17 });
+    engine.send(Request::States { id: 1, wanted: vec![(0, 17)] });
     seen.take(&engine, 1, |s| s.ended.is_some() && !s.states.is_empty());
     assert_eq!(seen.states[0].1.as_ref(), &expected[17]);
 }
@@ -280,7 +280,7 @@ fn a_device_lost_while_a_state_is_replayed_moves_the_run_as_well() {
     engine.send(Request::Run { id: 3, plan: Arc::clone(&plan) });
     let mut seen = Seen::new(&plan);
     seen.take(&engine, 3, |s| s.ended.is_some());
-    engine.send(Request::State { id: 3, lane: 0, chunks: 13 });
+    engine.send(Request::States { id: 3, wanted: vec![(0, 13)] });
     seen.take(&engine, 3, |s| !s.states.is_empty());
     assert_eq!(seen.states[0].1.as_ref(), &states(&plan, 0)[13]);
     assert_eq!((seen.banners.len(), seen.backend.map(|b| b.gpu)), (1, Some(false)));

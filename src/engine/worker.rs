@@ -114,7 +114,7 @@ struct Active {
     run: Run,
     /// False once it is complete, cancelled or failed; its states can still be asked for.
     running: bool,
-    /// `(lane, chunks)`, one a lane.
+    /// Each `(lane, chunks)`.
     wanted: Vec<(usize, usize)>,
 }
 
@@ -174,10 +174,9 @@ impl Worker {
                     self.begin(id, plan);
                 }
             }
-            Request::State { id, lane, chunks } => {
+            Request::States { id, wanted } => {
                 if let Some(active) = self.active.as_mut().filter(|a| a.id == id) {
-                    active.wanted.retain(|(l, _)| *l != lane);
-                    active.wanted.push((lane, chunks));
+                    active.wanted = wanted;
                 }
             }
             Request::Cancel => {

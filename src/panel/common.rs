@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{ComboBox, Grid, Label, Pos2, Rect, Response, RichText, Stroke, TextureHandle, TextureOptions, Ui, pos2};
 
-use super::{LaneLook, Look};
+use super::{LaneLook, Look, Subject};
 use crate::app::command::{Command, ViewCommand};
 use crate::session::plan::Plan;
 use crate::stream::Stream;
@@ -319,8 +319,27 @@ pub fn point_at(response: &Response, write: Option<usize>, commands: &mut Vec<Co
         commands.push(Command::View(ViewCommand::Hover(write)));
     }
     if response.clicked() {
-        commands.push(Command::View(ViewCommand::Select(write)));
+        commands.push(Command::View(click(response, write)));
     }
+}
+
+/// What a click on a write (or beside all of them) asks for: with Shift every write up to it, with Ctrl it too.
+fn click(response: &Response, write: Option<usize>) -> ViewCommand {
+    let modifiers = response.ctx.input(|i| i.modifiers);
+    match write {
+        Some(write) if modifiers.shift => ViewCommand::Extend(write),
+        Some(write) if modifiers.command => ViewCommand::Toggle(write),
+        write => ViewCommand::Select(write),
+    }
+}
+
+/// A name that selects what it stands for when clicked.
+pub fn link(ui: &mut Ui, text: impl Into<RichText>, subject: Subject, commands: &mut Vec<Command>) -> Response {
+    let response = ui.link(text.into()).on_hover_text("Select it");
+    if response.clicked() {
+        commands.push(Command::View(ViewCommand::Choose(subject)));
+    }
+    response
 }
 
 /// A ring in the colour of the selection around a point.

@@ -12,13 +12,17 @@ pub mod recall;
 pub mod residency;
 mod residency_picture;
 pub mod retention;
+mod selection;
 pub mod shares;
 pub mod sre;
 pub mod sweep;
 
 use std::sync::Arc;
 
+pub use selection::{Pin, Selection, Subject};
+
 use crate::app::command::Command;
+use crate::app::states::States;
 use crate::app::study::Studies;
 use crate::session::plan::{Plan, PlanLane};
 use crate::trace::LaneTrace;
@@ -55,25 +59,6 @@ pub struct PanelEntry {
     pub make: fn() -> Box<dyn Panel>,
 }
 
-/// What is selected: one selection for the whole window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Selection {
-    /// The write under the pointer, anywhere; it goes away with the pointer.
-    pub hovered: Option<usize>,
-    /// The write that was clicked; it stays.
-    pub token: Option<usize>,
-    /// The read that was clicked; it stays.
-    pub read: Option<usize>,
-}
-
-impl Selection {
-    /// The write to be marked: the hovered one, else the clicked one.
-    #[must_use]
-    pub fn current(&self) -> Option<usize> {
-        self.hovered.or(self.token)
-    }
-}
-
 /// One lane as panels see it.
 #[derive(Debug, Clone, Copy)]
 pub struct LaneLook<'a> {
@@ -103,9 +88,11 @@ pub struct Look<'a> {
     /// The query head shown (an index over all query heads, one that reads `kv_head`).
     pub query_head: usize,
     /// What is selected.
-    pub selection: Selection,
+    pub selection: &'a Selection,
     /// Long questions, answered in the background.
     pub studies: &'a Studies,
+    /// Exact states of the lanes, asked for by looking them up.
+    pub states: &'a States,
 }
 
 /// A panel.

@@ -20,11 +20,14 @@ pub enum Map {
     Cividis,
     /// Violet to yellow through green.
     Viridis,
+    /// Diverging: purple below the middle, orange above it, the middle light (ColorBrewer's PuOr, safe for colour-blind readers).
+    /// For numbers with a sign, over a range as far below zero as above.
+    PurpleOrange,
 }
 
 /// 256 colours a map: a lookup costs nothing, and an eye cannot tell more apart.
-static TABLES: LazyLock<[[Color32; 256]; 2]> = LazyLock::new(|| {
-    [colorous::CIVIDIS, colorous::VIRIDIS].map(|gradient| {
+static TABLES: LazyLock<[[Color32; 256]; 3]> = LazyLock::new(|| {
+    [colorous::CIVIDIS, colorous::VIRIDIS, colorous::PURPLE_ORANGE].map(|gradient| {
         std::array::from_fn(|i| {
             let c = gradient.eval_continuous(i as f64 / 255.0);
             Color32::from_rgb(c.r, c.g, c.b)
@@ -33,7 +36,7 @@ static TABLES: LazyLock<[[Color32; 256]; 2]> = LazyLock::new(|| {
 });
 
 impl Map {
-    /// Both maps, in the order of menus.
+    /// The sequential maps, in the order of menus.
     pub const ALL: [Self; 2] = [Self::Cividis, Self::Viridis];
 
     /// The name on screen.
@@ -42,6 +45,7 @@ impl Map {
         match self {
             Self::Cividis => "cividis",
             Self::Viridis => "viridis",
+            Self::PurpleOrange => "purple to orange",
         }
     }
 
@@ -194,8 +198,20 @@ mod tests {
     }
 
     #[test]
+    fn the_diverging_map_is_purple_below_orange_above_and_lightest_in_the_middle() {
+        let map = Map::PurpleOrange;
+        let (low, middle, high) = (map.colour(0.1), map.colour(0.5), map.colour(0.9));
+        assert!(low.b() > low.g() && high.r() > high.b(), "{low:?} {high:?}");
+        for end in [0.0, 1.0] {
+            let steps: Vec<f64> = (0..=8).map(|i| luminance(map.colour(end + (0.5 - end) * f64::from(i) / 8.0))).collect();
+            assert!(steps.windows(2).all(|w| w[1] > w[0]), "{steps:?}");
+        }
+        assert!(luminance(middle) > 0.85);
+    }
+
+    #[test]
     fn what_is_no_number_is_in_no_map() {
-        for map in Map::ALL {
+        for map in [Map::Cividis, Map::Viridis, Map::PurpleOrange] {
             assert_eq!((map.colour(f64::NAN), map.colour(f64::NEG_INFINITY)), (NAN, INFINITE));
             assert!((0..=255).all(|i| ![NAN, INFINITE].contains(&map.colour(f64::from(i) / 255.0))));
         }

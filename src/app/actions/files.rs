@@ -1,0 +1,163 @@
+//! Opening, saving, exporting, and what becomes of edits.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use eframe::egui::{Context, ViewportCommand};
+
+use crate::app::app::{App, Exporting};
+use crate::app::dialogs::{Dialog, Next};
+use crate::app::jobs::{Done, Prepared, Purpose};
+use crate::app::layout::PanelLayout;
+use crate::session::Session;
+
+impl App {
+    /// Files dropped on the window: the first is opened.
+    pub(in crate::app) fn dropped(&mut self, ctx: &Context) {
+        let path = ctx.input(|i| i.raw.dropped_files.first().map(|f| f.path().to_owned()));
+        if let Some(path) = path {
+            self.open(path);
+        }
+    }
+
+    /// Opens a session or a capture, after asking what becomes of edits to the session's own file. What is on screen
+    /// stays until the file has been read and checked.
+    pub fn open(&mut self, path: PathBuf) {
+        if !self.ask_first(Next::Open(path.clone())) {
+            self.open_now(path);
+        }
+    }
+
+    /// Asks what becomes of the edits, if the session has a file of its own and differs from it; true if it asks.
+    pub(in crate::app) fn ask_first(&mut self, next: Next) -> bool {
+        let Some(path) = self.path.as_deref().filter(|p| is_session(p) && self.edited()) else { return false };
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        self.dialogs.push(Dialog::Unsaved { name, next });
+        true
+    }
+
+    /// The window is asked to close: not before the edits are saved or given up.
+    pub(in crate::app) fn close_asked(&mut self, ctx: &Context) {
+        if self.leaving || !ctx.input(|i| i.viewport().close_requested()) {
+            return;
+        }
+        if self.dialogs.asks_to_close() || self.ask_first(Next::Close) {
+            ctx.send_viewport_cmd(ViewportCommand::CancelClose);
+        }
+    }
+
+    pub(in crate::app) fn open_now(&mut self, path: PathBuf) {
+        self.notice = Some(format!("Opening {}", path.display()));
+        self.jobs.open(path);
+    }
+
+    /// A path was given, in our own field or in the system's dialog.
+    pub(super) fn path_given(&mut self, purpose: Purpose, path: PathBuf) {
+        match purpose {
+            Purpose::Open => self.open(path),
+            Purpose::SaveSession => self.save_to(with_extension(path, "ron")),
+            Purpose::Picture => self.export_picture(with_extension(path, "png")),
+            Purpose::Trace => self.export_trace(path),
+            Purpose::Sweep => self.jobs.save_sweep(self.studies.sweep.rows().to_vec(), with_extension(path, "parquet")),
+        }
+    }
+
+    pub(in crate::app) fn save_to(&mut self, path: PathBuf) {
+        let session = self.session();
+        self.saving = Some(session.clone());
+        self.jobs.save(session, path, self.base());
+    }
+
+    pub(in crate::app) fn export_picture(&mut self, path: PathBuf) {
+        let (outbox, wake) = self.jobs.outbox();
+        self.ctx.request_screenshot(move |picture| {
+            std::thread::spawn(move || {
+                let result = crate::app::jobs::write_png(&path, &picture).map(|()| Vec::new());
+                if outbox.send(Done::Written { purpose: Purpose::Picture, path, result }).is_ok() {
+                    wake();
+                }
+            });
+        });
+    }
+
+    pub(in crate::app) fn export_trace(&mut self, folder: PathBuf) {
+        let Some(run) = self.runs.current().filter(|r| r.ended) else {
+            self.dialogs.error("Export the trace: not written", "The run is not complete; its trace can be exported when it is.");
+            return;
+        };
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.jobs.export(Arc::clone(&run.plan), Arc::clone(&run.traces), run.states.clone(), folder, Arc::clone(&cancel));
+        self.exporting = Some(Exporting { share: 0.0, cancel });
+    }
+
+    pub(in crate::app) fn adopt(&mut self, path: PathBuf, session: Session, prepared: Prepared) {
+        // Whatever is still being checked belongs to the session that is leaving.
+        self.ticket += 1;
+        self.planning = false;
+        self.opening = None;
+        self.removed = None;
+        // Its run goes too: nothing of it may stand under the new session's name.
+        self.runs.clear();
+        self.layout = PanelLayout::new(session.view.layout.as_deref());
+        self.next_view = Some(session.view.clone());
+        self.kept = session.clone();
+        self.session = session;
+        self.notice = Some(format!("Opened {}", path.display()));
+        self.preferences.remember(&path);
+        self.path = Some(path);
+        self.save_preferences();
+        self.start(prepared);
+    }
+
+    pub(in crate::app) fn written(&mut self, purpose: Purpose, path: &Path, result: Result<Vec<String>, String>) {
+        if purpose == Purpose::Trace {
+            self.exporting = None;
+        }
+        match result {
+            Ok(left_out) => {
+                self.notice = Some(format!("Wrote {}", path.display()));
+                if !left_out.is_empty() {
+                    self.dialogs.error("Written, with something left out", left_out.join("\n"));
+                }
+                if purpose == Purpose::SaveSession {
+                    // The capture's path in the file may be another now, as seen from the file's folder.
+                    if let Ok(Session { source, .. }) = Session::open(path)
+                        && let Some(saved) = &mut self.saving
+                    {
+                        // What was edited while the file was written stays edited.
+                        if self.session.source == saved.source {
+                            self.session.source = source.clone();
+                        }
+                        saved.source = source;
+                    }
+                    if let Some(saved) = self.saving.take() {
+                        self.kept = saved;
+                    }
+                    self.path = Some(path.to_owned());
+                    self.preferences.remember(path);
+                    self.save_preferences();
+                    if let Some(next) = self.after_saving.take() {
+                        self.go_on(next);
+                    }
+                }
+            }
+            Err(message) => {
+                if purpose == Purpose::SaveSession {
+                    self.after_saving = None;
+                }
+                self.notice = None;
+                self.dialogs.error(format!("{}: not written", purpose.title()), message);
+            }
+        }
+    }
+}
+
+/// True for a file that a session may be saved over: a capture may not.
+pub(super) fn is_session(path: &Path) -> bool {
+    path.extension().is_none_or(|e| e != "safetensors")
+}
+
+fn with_extension(path: PathBuf, extension: &str) -> PathBuf {
+    if path.extension().is_some() { path } else { path.with_extension(extension) }
+}

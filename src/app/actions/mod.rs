@@ -1,0 +1,110 @@
+//! Carrying out what was asked for: commands, answers of jobs, dropped files. Grouped by who owns what is changed.
+
+mod files;
+mod session;
+mod view;
+mod window;
+
+use eframe::egui::ViewportCommand;
+
+use crate::app::app::App;
+use crate::app::command::Command;
+use crate::app::dialogs::{Answer, Next};
+use crate::app::jobs::Done;
+
+impl App {
+    /// Carries out one command, as a key or a menu would have it.
+    pub fn ask(&mut self, command: Command) {
+        self.carry_out_all(vec![command]);
+    }
+
+    /// Carries out commands, and paints again if one of them changed something.
+    pub(super) fn carry_out_all(&mut self, commands: Vec<Command>) {
+        let mut changed = false;
+        for command in commands {
+            changed |= match command {
+                Command::Time(command) => {
+                    let before = self.timeline.clone();
+                    self.timeline.command(command);
+                    self.timeline != before
+                }
+                Command::Session(command) => self.session_command(command),
+                Command::View(command) => self.view_command(command),
+                Command::Study(command) => {
+                    let wake: crate::app::study::Wake = self.jobs.outbox().1;
+                    let base = self.base();
+                    self.studies.command(command, &self.runs, &self.session, base, &wake);
+                    true
+                }
+                Command::Window(command) => {
+                    self.window_command(command);
+                    true
+                }
+            };
+        }
+        if changed {
+            self.ctx.request_repaint();
+        }
+    }
+
+    /// Takes in the answer of a job.
+    pub(super) fn done(&mut self, done: Done) {
+        match done {
+            Done::Planned { ticket, .. } if ticket != self.ticket => {}
+            Done::Planned { result, .. } => {
+                self.planning = false;
+                match result {
+                    Ok(prepared) => self.start(prepared),
+                    Err(problem) => self.problem = Some(problem),
+                }
+            }
+            Done::Opened { path, result } => match result {
+                Ok(opened) => self.adopt(path, opened.0, opened.1),
+                Err(message) => {
+                    self.notice = None;
+                    self.dialogs.error("The file cannot be opened", message);
+                    if self.opening.take_if(|p| *p == path).is_some() {
+                        self.replan();
+                    }
+                }
+            },
+            Done::Picked { purpose, path: Some(path), .. } => self.path_given(purpose, path),
+            Done::Picked { purpose, path: None, at_once: true } => {
+                let note = "This system offers no file dialog, or it closed at once. The path can be typed here.";
+                self.ask_path(purpose, Some(note.to_owned()));
+            }
+            Done::Picked { .. } => {}
+            Done::Progress(share) => {
+                if let Some(export) = &mut self.exporting {
+                    export.share = share;
+                }
+            }
+            Done::Written { purpose, path, result } => self.written(purpose, &path, result),
+        }
+        self.ctx.request_repaint();
+    }
+
+    /// A dialog was answered.
+    pub(super) fn answered(&mut self, answer: Answer) {
+        match answer {
+            Answer::Path { purpose, path } => self.path_given(purpose, path),
+            Answer::Leave { save: false, next } => self.go_on(next),
+            Answer::Leave { save: true, next } => {
+                if let Some(path) = self.path.clone() {
+                    self.after_saving = Some(next);
+                    self.save_to(path);
+                }
+            }
+        }
+    }
+
+    pub(in crate::app) fn go_on(&mut self, next: Next) {
+        match next {
+            Next::Open(path) => self.open_now(path),
+            Next::Close => {
+                self.leaving = true;
+                self.ctx.send_viewport_cmd(ViewportCommand::Close);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Commands that change what runs.
+
+use std::path::{Path, PathBuf};
+
+use crate::app::app::App;
+use crate::app::command::{LaneCommand, SessionCommand};
+use crate::param::{ParamValue, Params};
+use crate::session::plan::check_names;
+use crate::session::{LaneSpec, Source, lanes};
+
+impl App {
+    /// Has the session as set checked and, if it can, run.
+    pub(in crate::app) fn replan(&mut self) {
+        self.ticket += 1;
+        self.planning = true;
+        self.jobs.plan(self.ticket, self.session.clone(), self.base());
+    }
+
+    /// The folder that the session's paths are relative to.
+    pub(in crate::app) fn base(&self) -> Option<PathBuf> {
+        self.path.as_deref().and_then(Path::parent).map(Path::to_owned)
+    }
+
+    pub(in crate::app) fn session_command(&mut self, command: SessionCommand) -> bool {
+        if self.opening.is_some() {
+            return false;
+        }
+        // A colour is no number: the run on screen is shown in it as it is.
+        let same_run = matches!(command, SessionCommand::Lane(LaneCommand::Recolour { .. }));
+        let session = &mut self.session;
+        let before = session.clone();
+        match command {
+            SessionCommand::Source(source) => session.take_source(source),
+            SessionCommand::Lanes(lanes) => session.lanes = lanes,
+            // The lanes are those of this source: nothing of them is changed for it.
+            SessionCommand::Whole { source, seed, lanes } => (session.source, session.seed, session.lanes) = (source, seed, lanes),
+            SessionCommand::Lane(command) => edit_lanes(&mut session.lanes, &mut self.removed, command),
+            SessionCommand::LaneParam { lane, name, value } => {
+                if let Some(lane) = session.lanes.get_mut(lane) {
+                    set(&mut lane.params, name, value);
+                }
+            }
+            SessionCommand::TaskParam { name, value } => {
+                if let Source::Task(task) = &mut session.source {
+                    set(&mut task.params, name, value);
+                }
+            }
+            SessionCommand::LaneEnabled { lane, enabled } => lanes::enable(&mut session.lanes, lane, enabled),
+            SessionCommand::Backend(backend) => session.backend = backend,
+            SessionCommand::Seed(seed) => session.seed = seed,
+            SessionCommand::NewSeed => session.seed = session.seed.wrapping_add(1),
+            SessionCommand::Reset => {
+                self.replan();
+                return true;
+            }
+        }
+        let changed = *session != before;
+        if changed && !same_run {
+            self.replan();
+        }
+        changed
+    }
+}
+
+/// Carries out an edit to the list of lanes; `removed` is the lane that was taken out last and its place.
+fn edit_lanes(all: &mut Vec<LaneSpec>, removed: &mut Option<(usize, LaneSpec)>, command: LaneCommand) {
+    match command {
+        LaneCommand::Add(layer) => {
+            if let Some(kind) = crate::layer::kind(layer) {
+                lanes::add(all, kind);
+            }
+        }
+        LaneCommand::Duplicate(lane) => lanes::duplicate(all, lane),
+        LaneCommand::Rename { lane, name } => {
+            let mut renamed = all.clone();
+            if let Some(spec) = renamed.get_mut(lane) {
+                spec.name = name;
+            }
+            if check_names(&renamed).is_ok() {
+                *all = renamed;
+            }
+        }
+        LaneCommand::Remove(lane) => {
+            if let Some(spec) = lanes::remove(all, lane) {
+                *removed = Some((lane, spec));
+            }
+        }
+        LaneCommand::PutBack => {
+            if let Some((at, spec)) = removed.take() {
+                lanes::put_back(all, at, spec);
+            }
+        }
+        LaneCommand::Move { from, to } => lanes::shift(all, from, to),
+        LaneCommand::Recolour { lane, place } => lanes::recolour(all, lane, place),
+        LaneCommand::Weights { lane, path } => {
+            if let Some(spec) = all.get_mut(lane) {
+                spec.weights = path;
+            }
+        }
+    }
+}
+
+fn set(params: &mut Params, name: &str, value: Option<ParamValue>) {
+    match value {
+        Some(value) => params.set(name, value),
+        None => {
+            params.0.remove(name);
+        }
+    }
+}

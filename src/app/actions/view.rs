@@ -1,0 +1,27 @@
+//! Commands that change what is looked at.
+
+use crate::app::app::App;
+use crate::app::command::ViewCommand;
+use crate::panel::Subject;
+
+impl App {
+    pub(in crate::app) fn view_command(&mut self, command: ViewCommand) -> bool {
+        let selection = &mut self.selection;
+        match command {
+            ViewCommand::Hover(write) => selection.hovered = Some(write),
+            ViewCommand::HoverRow { lane, row } => selection.hovered_row = Some((lane, row)),
+            ViewCommand::Select(Some(write)) => selection.choose(Subject::Token(write)),
+            ViewCommand::Select(None) => selection.clear(),
+            ViewCommand::SelectRead(Some(read)) => selection.choose(Subject::Read(read)),
+            ViewCommand::SelectRead(None) => selection.read = None,
+            ViewCommand::Choose(subject) => selection.choose(subject),
+            ViewCommand::Group(writes) => selection.choose_group(&writes),
+            ViewCommand::Extend(write) => selection.extend_to(write),
+            ViewCommand::Toggle(write) => selection.toggle(write),
+            ViewCommand::Pin(pin) => selection.pin = pin,
+            ViewCommand::KvHead(head) => self.session.view.kv_head = head,
+            ViewCommand::QueryHead(head) => self.session.view.query_head = head,
+        }
+        true
+    }
+}

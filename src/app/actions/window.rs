@@ -1,0 +1,95 @@
+//! Commands for the window: files are asked for, panels, the look of it all.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use eframe::egui::ViewportCommand;
+
+use crate::app::app::App;
+use crate::app::command::WindowCommand;
+use crate::app::dialogs::Dialog;
+use crate::app::jobs::Purpose;
+use crate::app::menu::MenuLook;
+use crate::app::theme;
+
+impl App {
+    pub(in crate::app) fn window_command(&mut self, command: WindowCommand) {
+        match command {
+            // There is nothing to save yet.
+            WindowCommand::Save | WindowCommand::SaveAs | WindowCommand::SaveAsPath if self.opening.is_some() => {}
+            WindowCommand::Open => self.jobs.pick(Purpose::Open, String::new()),
+            WindowCommand::OpenPath => self.ask_path(Purpose::Open, None),
+            WindowCommand::OpenFile(path) => self.open(path),
+            WindowCommand::Save => match self.path.clone().filter(|p| super::files::is_session(p)) {
+                Some(path) => self.save_to(path),
+                None => self.jobs.pick(Purpose::SaveSession, self.suggested("ron")),
+            },
+            WindowCommand::SaveAs => self.jobs.pick(Purpose::SaveSession, self.suggested("ron")),
+            WindowCommand::SaveAsPath => self.ask_path(Purpose::SaveSession, None),
+            WindowCommand::ExportPicture => self.jobs.pick(Purpose::Picture, self.suggested("png")),
+            WindowCommand::ExportTrace if self.exporting.is_some() => {}
+            WindowCommand::ExportTrace => self.jobs.pick(Purpose::Trace, String::new()),
+            WindowCommand::ExportSweep => self.jobs.pick(Purpose::Sweep, self.suggested("parquet")),
+            WindowCommand::CancelExport => {
+                if let Some(export) = &self.exporting {
+                    export.cancel.store(true, Ordering::Relaxed);
+                }
+            }
+            WindowCommand::Theme(choice) => {
+                self.preferences.theme = choice;
+                self.options.theme = None;
+                self.restyle();
+            }
+            WindowCommand::Larger => self.rescale(1),
+            WindowCommand::Smaller => self.rescale(-1),
+            WindowCommand::NormalSize => {
+                self.preferences.scale = 1.0;
+                self.restyle();
+            }
+            WindowCommand::TogglePanel(name) => self.layout.toggle(name),
+            WindowCommand::ShowPanel(name) => self.layout.bring(name),
+            WindowCommand::ResetLayout => self.layout.reset(),
+            WindowCommand::ToggleKeys => self.dialogs.toggle_keys(),
+            WindowCommand::Quit => self.ctx.send_viewport_cmd(ViewportCommand::Close),
+        }
+    }
+
+    pub(in crate::app) fn rescale(&mut self, tenths: i8) {
+        self.preferences.rescale(tenths);
+        self.restyle();
+    }
+
+    pub(in crate::app) fn restyle(&mut self) {
+        theme::install(&self.ctx, self.options.theme.unwrap_or(self.preferences.theme), self.preferences.scale);
+        self.save_preferences();
+    }
+
+    pub(in crate::app) fn save_preferences(&self) {
+        if let Some(path) = &self.options.preferences
+            && let Err(error) = self.preferences.save(path)
+        {
+            log::warn!("{}: {error}; preferences are not kept", path.display());
+        }
+    }
+
+    /// What the menu is drawn from.
+    pub(in crate::app) fn menu_look(&self) -> MenuLook<'_> {
+        let (theme, edited) = (self.options.theme.unwrap_or(self.preferences.theme), self.edited());
+        let session = self.path.as_deref().or(self.opening.as_deref());
+        let title = self.runs.current().map_or("", |r| r.plan.stream.labels().title.as_str());
+        MenuLook { preferences: &self.preferences, theme, layout: &self.layout, session, edited, title }
+    }
+
+    pub(in crate::app) fn ask_path(&mut self, purpose: Purpose, note: Option<String>) {
+        let text = match (purpose, &self.path) {
+            (Purpose::Open | Purpose::SaveSession, Some(path)) => path.display().to_string(),
+            _ => String::new(),
+        };
+        self.dialogs.push(Dialog::Path { purpose, text, note });
+    }
+
+    pub(in crate::app) fn suggested(&self, extension: &str) -> String {
+        let stem = self.path.as_deref().and_then(Path::file_stem).map_or_else(|| "session".into(), |s| s.to_string_lossy().into_owned());
+        format!("{stem}.{extension}")
+    }
+}
