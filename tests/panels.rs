@@ -16,11 +16,11 @@ use eframe::egui::{self, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
-use mnemoscope::app::states::States;
+use mnemoscope::app::states::{At, States};
 use mnemoscope::app::study::Studies;
 use mnemoscope::app::theme;
 use mnemoscope::engine::headless;
-use mnemoscope::layer::{Setup, kind};
+use mnemoscope::layer::{Precision, Record, Setup, Snapshot, kind};
 use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
 use mnemoscope::param::{Params, Resolved};
 use mnemoscope::session::plan::{Plan, PlanLane};
@@ -34,6 +34,22 @@ use ndarray::{Array2, Array3};
 struct Run {
     plan: Arc<Plan>,
     traces: Vec<LaneTrace>,
+    /// Exact states, as the engine would give them: those at the moments that are looked at.
+    states: Vec<(At, Arc<Snapshot>)>,
+}
+
+/// The states of every lane after so many writes.
+fn states(plan: &Plan, moments: &[usize]) -> Vec<(At, Arc<Snapshot>)> {
+    let mut all = Vec::new();
+    for (number, lane) in plan.lanes.iter().enumerate() {
+        let mut layer = lane.kind.cpu(&lane.setup, Precision::Single).unwrap();
+        for &writes in moments {
+            let chunks = lane.chunks_at(writes);
+            layer.advance(chunks - layer.position(), Record::StateOnly, &mut TraceBlock::default()).unwrap();
+            all.push(((number, chunks), Arc::new(layer.snapshot().unwrap())));
+        }
+    }
+    all
 }
 
 fn lane(name: &str, layer: &str, params: Params) -> LaneSpec {
@@ -74,7 +90,8 @@ static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
     ];
     let plan = Arc::new(plan(stream, source, lanes));
     let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
-    Run { plan, traces: run.traces }
+    let states = states(&plan, &[1600, plan.stream.writes()]);
+    Run { plan, traces: run.traces, states }
 });
 
 /// A panel with what it is given, and what it asked for last.
@@ -103,7 +120,7 @@ impl<'a> Shown<'a> {
             run,
             writes,
             selection: Selection::default(),
-            states: States::default(),
+            states: States::fixed(run.states.iter().cloned()),
             lanes,
             commands: Vec::new(),
             spent: Duration::ZERO,
@@ -249,7 +266,7 @@ fn long() -> Run {
     block.push(place(1, "shares"), 0..T, Values::F32((0..3 * T).map(|i| [0.5, 0.2, 0.3][i % 3]).collect()));
     block.push(place(1, "correct"), 0..T, Values::I32((0..T).map(|i| (noise(i) % 3 / 2) as i32).collect()));
     traces[1].append(&block).unwrap();
-    Run { plan, traces }
+    Run { plan, traces, states: Vec::new() }
 }
 
 /// Milliseconds that a panel's `ui` takes.

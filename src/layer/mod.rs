@@ -16,6 +16,7 @@ pub mod lola;
 pub mod ovq;
 pub mod real;
 pub mod recurrent;
+pub mod replay;
 pub mod vq;
 pub mod window;
 pub mod workload;
@@ -164,6 +165,28 @@ pub trait LayerKind: Send + Sync {
     /// What every visible token weighs in the output of a read, from the lane's trace; `None` while the trace does not hold the
     /// steps that the read depends on.
     fn effective(&self, setup: &Setup, trace: &LaneTrace, read: effective::ReadOf<'_>) -> Option<effective::Effective>;
+    /// Replays the dictionary of a key/value head from the lane's trace: calls `visit` after each chunk that the trace holds, until it
+    /// returns false. False, and nothing called, for a layer without a dictionary.
+    fn replay_dictionary(
+        &self,
+        _setup: &Setup,
+        _trace: &LaneTrace,
+        _kv_head: usize,
+        _visit: &mut dyn FnMut(replay::DictionaryAt<'_>) -> bool,
+    ) -> bool {
+        false
+    }
+    /// Replays the linear state of a head from the lane's trace: calls `visit` after each chunk that the trace holds, until it returns
+    /// false. False, and nothing called, for a layer without one.
+    fn replay_state(
+        &self,
+        _setup: &Setup,
+        _trace: &LaneTrace,
+        _kv_head: usize,
+        _visit: &mut dyn FnMut(replay::StateAt<'_>) -> bool,
+    ) -> bool {
+        false
+    }
     /// Builds one on the CPU, at the start of its stream.
     ///
     /// # Errors
