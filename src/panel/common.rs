@@ -2,14 +2,17 @@
 
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{ComboBox, Grid, Label, Pos2, Rect, Response, RichText, Stroke, TextureHandle, TextureOptions, Ui, pos2};
+use eframe::egui::{
+    Align2, ComboBox, FontId, Grid, Label, Pos2, Rect, Response, RichText, Stroke, TextureHandle, TextureOptions, Ui, pos2, vec2,
+};
 
-use super::{LaneLook, Look, Subject};
+use super::{LaneLook, Look, Pin, Subject};
 use crate::app::command::{Command, ViewCommand};
 use crate::session::plan::Plan;
 use crate::stream::Stream;
 use crate::trace::{Channel, Heads};
-use crate::widget::chart::Chart;
+use crate::widget::chart::{Chart, SMALL};
+use crate::widget::line::{self, Dash};
 use crate::widget::palette::Ink;
 
 /// What a picture made from a lane's trace depends on; with anything else that it depends on beside it.
@@ -348,6 +351,27 @@ pub fn select_ring(ui: &Ui, chart: &Chart, at: Pos2) {
     let painter = ui.painter().with_clip_rect(chart.rect.expand(7.0).intersect(ui.clip_rect()));
     painter.circle_stroke(at, 6.5, Stroke::new(3.5, ink.paper));
     painter.circle_stroke(at, 6.5, Stroke::new(1.8, ink.select));
+}
+
+/// The playhead, and where a moment is pinned that one too, dashed, with its letter A: for charts whose x axis is time.
+///
+/// `x_of` says where so many writes seen lie on the chart's x axis: `|w| w as f64` where it counts writes; where it counts a lane's
+/// chunks, `|w| look.lanes[lane].plan.chunks_at(w) as f64`.
+pub fn playheads(ui: &Ui, look: &Look<'_>, chart: &Chart, x_of: impl Fn(usize) -> f64) {
+    if let Some(Pin::Moment(pinned)) = look.selection.pin {
+        let ink = Ink::of(ui);
+        let at = chart.x_of(x_of(pinned)).round();
+        let painter = ui.painter().with_clip_rect(chart.rect.expand(5.0).intersect(ui.clip_rect()));
+        line::draw(&painter, &[pos2(at, chart.rect.top()), pos2(at, chart.rect.bottom())], Stroke::new(1.5, ink.text), Dash::Long);
+        // The letter stands on paper of its own, on the side that has room.
+        let left = at + 14.0 > chart.rect.right();
+        let (side, align) = if left { (-3.0, Align2::RIGHT_TOP) } else { (3.0, Align2::LEFT_TOP) };
+        let letter = painter.layout_no_wrap("A".to_owned(), FontId::proportional(SMALL), ink.text);
+        let place = align.anchor_size(pos2(at + side, chart.rect.top() + 1.0), letter.size());
+        painter.rect_filled(place.expand2(vec2(1.5, 0.0)), 2.0, ink.paper);
+        painter.galley(place.min, letter, ink.text);
+    }
+    chart.playhead(ui, x_of(look.writes));
 }
 
 /// `1 row`, `2 rows`.

@@ -2,7 +2,7 @@
 
 use eframe::egui::{Color32, Painter, RichText, Stroke, Ui, pos2, vec2};
 
-use super::common::{Key, chunks_seen, cover, facts, head_of, lanes_with, swatch, waiting, words};
+use super::common::{Key, chunks_seen, cover, facts, head_of, lanes_with, playheads, swatch, waiting, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::trace::Channel;
@@ -102,7 +102,7 @@ impl Panel for Growth {
             let points: Vec<_> = all[..seen].iter().map(|p| chart.pos(p[0], p[1])).collect();
             line::draw(&painter, &points, Stroke::new(2.0, colour), Dash::Solid);
         }
-        chart.playhead(ui, look.writes as f64);
+        playheads(ui, look, &chart, |writes| writes as f64);
         if let Some(pointer) = response.hover_pos() {
             tell(&response, look, &lanes, chart.values_at(pointer).0);
         }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{Align, Button, ComboBox, Label, Layout, RichText, ScrollArea, Stroke, Ui, vec2};
 
-use super::common::{facts, no_read_yet, plural, words, writes_seen};
-use super::{Look, Panel};
+use super::common::{facts, no_read_yet, playheads, plural, words};
+use super::{LaneLook, Look, Panel};
 use crate::app::command::Command;
 use crate::metric::breakdown::By;
 use crate::metric::{CORRECT, ERROR_SQ, Running, Summary};
@@ -82,7 +82,14 @@ impl Recall {
 
 /// Reads that a lane has answered at the playhead.
 fn reads_seen(look: &Look<'_>, lane: usize) -> usize {
-    look.plan.stream.reads_within(0..writes_seen(look, lane)).end
+    reads_at(look, &look.lanes[lane], look.writes)
+}
+
+/// Reads that a lane has answered after so many writes of the stream: those of its whole chunks.
+fn reads_at(look: &Look<'_>, lane: &LaneLook<'_>, writes: usize) -> usize {
+    let stream = &look.plan.stream;
+    let whole = (lane.plan.chunks_at(writes) * lane.plan.setup.chunk).min(stream.writes());
+    stream.reads_within(0..whole).end
 }
 
 impl Panel for Recall {
@@ -226,8 +233,10 @@ fn over_the_stream(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], heig
         let points: Vec<_> = points.iter().map(|p| chart.pos(p[0], p[1])).collect();
         line::draw(&painter, &points, Stroke::new(1.7, lane.colour), Dash::of(index));
     }
-    let seen = (0..look.lanes.len()).map(|l| reads_seen(look, l)).max().unwrap_or(0);
-    chart.playhead(ui, seen as f64);
+    playheads(ui, look, &chart, |writes| {
+        let at = |lane: &LaneLook<'_>| reads_at(look, lane, writes);
+        look.lanes.iter().map(at).max().unwrap_or(0) as f64
+    });
     if let Some(token) = look.selection.current() {
         let first = look.plan.stream.after().partition_point(|&a| a as usize <= token);
         painter.vline(chart.x_of(first as f64), chart.rect.y_range(), Stroke::new(1.0, ink.select.gamma_multiply(0.55)));
