@@ -7,7 +7,8 @@
 
 use ndarray::ArrayView2;
 
-/// A dictionary after some chunks: one key/value head's rows in use.
+/// A dictionary after some chunks: one key/value head's rows in use. Of a fixed codebook every code has its row, one that stands for no
+/// write too, with the count 0.
 #[derive(Debug, Clone, Copy)]
 pub struct DictionaryAt<'a> {
     /// Chunks done.

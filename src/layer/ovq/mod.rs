@@ -22,6 +22,7 @@ mod founding;
 mod gpu;
 mod growth;
 mod kernels;
+mod replay;
 pub(super) mod rows;
 pub(super) mod runner;
 mod share;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 
 use crate::gpu::GpuStream;
 use crate::layer::effective::{Effective, ReadOf};
+use crate::layer::replay::DictionaryAt;
 use crate::layer::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
 use crate::trace::{ChannelSpec, LaneTrace};
@@ -270,6 +272,10 @@ impl LayerKind for OvqKind {
 
     fn effective(&self, setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
         effective::effective(setup, &Config::new(setup), trace, read)
+    }
+
+    fn replay_dictionary(&self, setup: &Setup, trace: &LaneTrace, kv_head: usize, visit: &mut dyn FnMut(DictionaryAt<'_>) -> bool) -> bool {
+        replay::replay(setup, &Config::new(setup), trace, kv_head, visit)
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {

@@ -125,12 +125,22 @@ impl<R: Row> HeadState<R> {
             assignments[i as usize] = (n + given + rank) as i32;
             is_new[i as usize] = 1;
         }
-        let rows = n + new;
+        self.grow(n + new);
+        margin
+    }
+
+    /// Makes room for `rows` rows in use, to be filled by the update.
+    fn grow(&mut self, rows: usize) {
         self.dict_k.resize(rows * self.dk, R::zero());
         self.dict_v.resize(rows * self.dv, R::zero());
         self.counts.resize(rows, 0);
         self.log_counts.resize(rows, R::zero());
-        margin
+    }
+
+    /// Stage 3 of the chunk that begins with the write `start`, where it is known which of the `rows` rows then in use took each of its writes.
+    pub(super) fn follow(&mut self, stream: &Stream, config: &Config, head: usize, start: usize, assignments: &[i32], rows: usize) {
+        self.grow(rows);
+        self.update(stream, config, head, start, assignments);
     }
 
     /// Stage 3: every row moves towards the mean of the tokens assigned to it, summed in the tokens' order.

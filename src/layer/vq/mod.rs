@@ -14,6 +14,7 @@ mod effective;
 mod fit;
 mod gpu;
 mod kmeans;
+mod replay;
 mod state;
 mod trace;
 
@@ -24,6 +25,7 @@ use ndarray::Array3;
 
 use super::effective::{Effective, ReadOf};
 use super::fit::{FitError, Fitted, Samples};
+use super::replay::DictionaryAt;
 use super::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup, check_sizes, named_array};
 use crate::gpu::GpuStream;
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
@@ -165,6 +167,10 @@ impl LayerKind for VqKind {
 
     fn effective(&self, setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
         effective::effective(setup, trace, read)
+    }
+
+    fn replay_dictionary(&self, setup: &Setup, trace: &LaneTrace, kv_head: usize, visit: &mut dyn FnMut(DictionaryAt<'_>) -> bool) -> bool {
+        replay::replay(setup, trace, kv_head, visit)
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {

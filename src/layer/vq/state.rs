@@ -20,7 +20,7 @@ pub(super) struct HeadState<R> {
     /// Writes of each code `[N]`.
     pub(super) counts: Vec<u32>,
     /// The mean of their values, [N, dv]; zero for a code that is not in use.
-    means: Vec<R>,
+    pub(super) means: Vec<R>,
     /// The codes in use, ascending, as rows of their own: keys [n, dk], values [n, dv], log counts `[n]`.
     keys: Vec<R>,
     values: Vec<R>,
