@@ -4,6 +4,7 @@ pub mod cached;
 pub mod chart;
 pub mod envelope;
 pub mod heatmap;
+pub mod lasso;
 pub mod legend;
 pub mod line;
 pub mod palette;
