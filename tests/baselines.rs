@@ -27,7 +27,7 @@ fn stream(shape: Shape) -> Stream {
 
 fn setup(kind: &dyn LayerKind, stream: &Stream, params: &Params, chunk: usize) -> Setup {
     let params = Resolved::new(kind.name(), kind.params(), params).unwrap();
-    let setup = Setup { stream: Arc::new(stream.clone()), params, arrays: Arc::new(Arrays::new()), chunk };
+    let setup = Setup { stream: Arc::new(stream.clone()), params, arrays: Arc::new(Arrays::new()), chunk, hands: Arc::default() };
     kind.check(&setup).unwrap();
     setup
 }
@@ -240,12 +240,12 @@ fn a_stream_without_reads_only_moves_the_state() {
 fn what_is_too_large_is_named_with_its_limit() {
     let s = stream(Shape { dk: 257, writes: 4, ..SMALL });
     let resolved = Resolved::new("my lane", &[], &Params::default()).unwrap();
-    let setup = Setup { stream: Arc::new(s), params: resolved, arrays: Arc::default(), chunk: 4 };
+    let setup = Setup { stream: Arc::new(s), params: resolved, arrays: Arc::default(), chunk: 4, hands: Arc::default() };
     let error = kind("full").check(&setup).unwrap_err();
     assert_eq!(error.to_string(), "my lane.dk (numbers in a key) is 257, but must be from 1 to 256");
     let s = stream(Shape { kv_heads: 20, group: 1, dk: 256, dv: 255, writes: 2, reads: 1, seed: 1 });
     let params = Resolved::new("my lane", kind("linear").params(), &Params::default().with("fmap", "taylor2")).unwrap();
-    let setup = Setup { stream: Arc::new(s), params, arrays: Arc::default(), chunk: 4 };
+    let setup = Setup { stream: Arc::new(s), params, arrays: Arc::default(), chunk: 4, hands: Arc::default() };
     let error = kind("linear").check(&setup).unwrap_err();
     assert!(matches!(&error, ParamError::Conflict { name, value, .. } if name == "fmap" && value == "taylor2"), "{error}");
     assert!(error.to_string().ends_with("= 336860160 numbers; at most 268435456"), "{error}");

@@ -380,7 +380,7 @@ fn equal_keys_go_to_the_lower_row_and_found_in_the_order_of_the_stream() {
     .unwrap();
     let params = Params::default().with("n_max", 5).with("chunk", 4).with("growth", "saturating");
     let params = Resolved::new("ovq", ovq().params(), &params).unwrap();
-    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::default(), chunk: 4 };
+    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::default(), chunk: 4, hands: Arc::default() };
     let check = |(trace, _): Outcome| {
         // The first chunk founds rows 0 to 3 with the same key; in the second all are equally far, so its first founds row
         // 4, and the others go to the lowest of four equally near rows.

@@ -64,7 +64,7 @@ fn plan(stream: Stream, source: CaptureSource, lanes: Vec<LaneSpec>) -> Plan {
         let params = Resolved::new(&spec.name, kind.params(), &spec.params).unwrap();
         let chunk = kind.chunk(&params).unwrap_or(64);
         let own = if kind.wants_unit_vectors() { &unit } else { &stream };
-        let setup = Setup { stream: Arc::clone(own), params, arrays: Arc::default(), chunk };
+        let setup = Setup { stream: Arc::clone(own), params, arrays: Arc::default(), chunk, hands: Arc::default() };
         kind.check(&setup).unwrap();
         let mut channels = kind.channels(&setup);
         let own_channels = channels.len();

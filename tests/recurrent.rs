@@ -40,7 +40,7 @@ fn gates(stream: &Stream) -> Gates {
 
 fn setup(kind: &dyn LayerKind, stream: &Stream, params: &Params, chunk: usize) -> Setup {
     let params = Resolved::new(kind.name(), kind.params(), params).unwrap();
-    let setup = Setup { stream: Arc::new(stream.clone()), params, arrays: Arc::new(Arrays::new()), chunk };
+    let setup = Setup { stream: Arc::new(stream.clone()), params, arrays: Arc::new(Arrays::new()), chunk, hands: Arc::default() };
     kind.check(&setup).unwrap();
     setup
 }
@@ -278,7 +278,7 @@ fn what_the_gates_replace_is_said_and_checked() {
     let wild = Arc::new(plain.with_gates(Gates { decay: None, rate: Some(rates) }).unwrap());
     let check = |name: &str| {
         let params = Resolved::new("my lane", kind(name).params(), &Params::default()).unwrap();
-        kind(name).check(&Setup { stream: Arc::clone(&wild), params, arrays: Arc::default(), chunk: 4 })
+        kind(name).check(&Setup { stream: Arc::clone(&wild), params, arrays: Arc::default(), chunk: 4, hands: Arc::default() })
     };
     let error = check("gated_deltanet").unwrap_err().to_string();
     let expected = "my lane.rate is 1, but the stream's own rate is 2.5 at [head 1, write 7]: over 2 the delta rule grows without end";

@@ -60,7 +60,13 @@ impl Reference {
             (From::Lane(index), plan.lanes[index].channels.clone())
         } else {
             let params = Resolved::new("the reference", kind.params(), &Params::default())?;
-            let setup = Setup { stream: plan.stream.clone(), params, arrays: std::sync::Arc::default(), chunk: plan.step };
+            let setup = Setup {
+                stream: plan.stream.clone(),
+                params,
+                arrays: std::sync::Arc::default(),
+                chunk: plan.step,
+                hands: std::sync::Arc::default(),
+            };
             kind.check(&setup)?;
             let channels = kind.channels(&setup);
             (From::Hidden { kind, layer: factory.build(kind, &setup)?, setup, done: 0 }, channels)

@@ -261,7 +261,7 @@ pub fn plan(writes: usize, chunks: &[usize]) -> Arc<Plan> {
 
 fn lane(stream: &Arc<Stream>, index: usize, chunk: usize) -> PlanLane {
     let params = Resolved::new("decay", &[], &Params::default()).unwrap();
-    let setup = Setup { stream: Arc::clone(stream), params, arrays: Arc::default(), chunk };
+    let setup = Setup { stream: Arc::clone(stream), params, arrays: Arc::default(), chunk, hands: Arc::default() };
     let channels = DECAY.channels(&setup);
     let own_channels = channels.len();
     PlanLane { name: format!("decay{index}"), index, colour: index, kind: &DECAY, setup, channels, own_channels, notes: Vec::new() }

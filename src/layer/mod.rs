@@ -11,6 +11,7 @@ pub mod effective;
 pub mod feature;
 pub mod fit;
 pub mod full;
+mod handed;
 pub mod linear;
 pub mod lola;
 pub mod ovq;
@@ -30,6 +31,7 @@ use thiserror::Error;
 
 use crate::gpu::{GpuError, GpuStream};
 use crate::param::{ParamError, ParamSpec, Resolved};
+use crate::session::hand::{Act, Hand};
 use crate::stream::Stream;
 use crate::trace::{ChannelSpec, LaneTrace, TraceBlock, Values};
 
@@ -67,6 +69,8 @@ pub struct Setup {
     pub arrays: Arc<Arrays>,
     /// Writes a step: the layer's own chunk, or the run's step where the layer has none of its own.
     pub chunk: usize,
+    /// What is done to the memory by hand; checked with [`crate::session::plan`].
+    pub hands: Arc<[Hand]>,
 }
 
 impl Setup {
@@ -146,6 +150,13 @@ pub trait LayerKind: Send + Sync {
     /// If there is nothing to fit on, the parameters do not go with it, or it was cancelled.
     fn fit(&self, _setup: &Setup, _samples: &dyn fit::Samples, _cancel: &AtomicBool) -> Result<fit::Fitted, fit::FitError> {
         Ok(fit::Fitted::default())
+    }
+    /// Checks that something can be done to this layer's memory by hand; step, head and writes are known to be in the stream.
+    ///
+    /// # Errors
+    /// Why it cannot, with the limit.
+    fn check_hand(&self, _setup: &Setup, hand: &Hand) -> Result<(), String> {
+        Err(cannot(self.title(), hand))
     }
     /// The channels it writes, in the order in which pieces number them.
     fn channels(&self, setup: &Setup) -> Vec<ChannelSpec>;
@@ -336,6 +347,16 @@ pub fn named_array(
     let array = array.into_dimensionality::<ndarray::Ix3>().map_err(|_| wrong())?;
     let (h, r, c) = array.dim();
     if (h == 1 || h == heads) && r == rows && columns.is_none_or(|x| x == c) { Ok(Some(array)) } else { Err(wrong()) }
+}
+
+/// Why a layer refuses what it has nothing for.
+fn cannot(title: &str, hand: &Hand) -> String {
+    let what = match hand.what {
+        Act::Evict { .. } | Act::Keep { .. } => "has no sparse cache, as LoLA has",
+        Act::Move { .. } | Act::Delete { .. } => "has no dictionary that grows, as OVQ has",
+        Act::Forget => "has no linear state to forget",
+    };
+    format!("{title} {what}")
 }
 
 /// The largest dk and dv.

@@ -78,7 +78,7 @@ impl Workload {
         let stream = self.stream().unwrap_or_else(|e| panic!("{self:?}: {e}"));
         let params = Resolved::new(kind.name(), kind.params(), params)?;
         let chunk = kind.chunk(&params).unwrap_or(STEP);
-        let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(Arrays::new()), chunk };
+        let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(Arrays::new()), chunk, hands: Arc::default() };
         kind.check(&setup)?;
         match kind.fit(&setup, &Redrawn(*self), &AtomicBool::new(false)) {
             Ok(fitted) => {

@@ -5,6 +5,7 @@
 mod examples;
 pub mod file;
 mod fitting;
+pub mod hand;
 pub mod lanes;
 mod memory;
 pub mod plan;
@@ -61,7 +62,7 @@ impl Default for Session {
 
 impl Session {
     /// Takes another source. Lanes that nobody changed (the first ones, or those of the task's example) become those of the new
-    /// source: of its example, where it has one. Of others, the bundled weights are taken away where they do not belong, and the
+    /// source: of its example, where it has one. What was done by hand to others was done to the old stream, and goes. Of others, the bundled weights are taken away where they do not belong, and the
     /// feature map with them that is nothing without.
     pub fn take_source(&mut self, source: Source) {
         let shipped = |source: &Source| match source {
@@ -70,6 +71,8 @@ impl Session {
         };
         let untouched = self.lanes == LaneSpec::first_of(&self.source) || shipped(&self.source).as_ref() == Some(&self.lanes);
         self.source = source;
+        // Tokens and steps of the old stream mean nothing in the new one.
+        self.lanes.iter_mut().for_each(|lane| lane.hands.clear());
         if untouched {
             self.lanes = shipped(&self.source).unwrap_or_else(|| LaneSpec::first_of(&self.source));
         } else if !matches!(&self.source, Source::Capture(capture) if capture.is_bundled()) {
@@ -162,13 +165,16 @@ pub struct LaneSpec {
     /// The lane's colour, by its place in the palette; its place in the session where it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub colour: Option<u8>,
+    /// What is done to the lane's memory by hand, and when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hands: Vec<hand::Hand>,
 }
 
 impl LaneSpec {
     /// An enabled lane.
     #[must_use]
     pub fn new(name: &str, layer: &str, params: Params) -> Self {
-        Self { name: name.to_owned(), layer: layer.to_owned(), params, enabled: true, weights: None, colour: None }
+        Self { name: name.to_owned(), layer: layer.to_owned(), params, enabled: true, weights: None, colour: None, hands: Vec::new() }
     }
 
     /// The lanes that a source is first seen by: OVQ, LoLA, linear and full attention. LoLA has learned maps where there are any,

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::file::resolve;
 use super::fitting::{self, SessionSamples};
+use super::hand::{self, Hand};
 use super::memory::{MAX_TRACE_BYTES, in_words};
 use super::weights::{self, Learned, WeightsError};
 use super::{LaneSpec, MAX_LANES, Session, Source, lanes};
@@ -53,6 +54,9 @@ pub enum PlanError {
     /// Too many lanes are switched on.
     #[error("{found} lanes are enabled, but at most {MAX_LANES} run at once; switch some off")]
     TooManyLanes { found: usize },
+    /// Something cannot be done to a lane's memory by hand.
+    #[error("lane `{lane}`: hands[{index}] ({hand}): {reason}")]
+    Hand { lane: String, index: usize, hand: Hand, reason: String },
     /// There are no keys to fit a lane on.
     #[error("lane `{lane}`: {reason}")]
     Fit { lane: String, reason: String },
@@ -223,6 +227,7 @@ struct ResolvedLane {
     kind: &'static dyn LayerKind,
     params: Resolved,
     weights: Option<PathBuf>,
+    hands: Vec<Hand>,
 }
 
 /// Streams made from the source's, once for all lanes that want them.
@@ -258,10 +263,14 @@ impl ResolvedLane {
             Arc::clone(stream)
         };
         let chunk = self.kind.chunk(&self.params).unwrap_or(step);
-        let setup = Setup { stream: own, params: self.params, arrays: Arc::new(learned.arrays), chunk };
+        let setup = Setup { stream: own, params: self.params, arrays: Arc::new(learned.arrays), chunk, hands: self.hands.into() };
         self.kind.check(&setup)?;
         let setup = fitting::fit(self.kind, setup, samples, &mut notes, cancel)?;
+        if let Some((index, hand, reason)) = hand::first_wrong(self.kind, &setup) {
+            return Err(PlanError::Hand { lane: self.name, index, hand, reason });
+        }
         notes.extend(self.kind.notes(&setup));
+        notes.extend(setup.hands.iter().map(|h| format!("by hand: {h}, after {} writes", h.step * setup.chunk)));
         let mut channels = self.kind.channels(&setup);
         let own_channels = channels.len();
         channels.extend(metric::channels(stream));
@@ -280,8 +289,9 @@ fn resolve_lane(session: &Session, index: usize, lane: &LaneSpec, colour: usize)
         }
     })?;
     let params = with_seed(&lane.params, kind, session.seed);
-    let weights = lane.weights.clone();
-    Ok(ResolvedLane { index, colour, name: lane.name.clone(), kind, params: Resolved::new(&lane.name, kind.params(), &params)?, weights })
+    let params = Resolved::new(&lane.name, kind.params(), &params)?;
+    let (weights, hands) = (lane.weights.clone(), lane.hands.clone());
+    Ok(ResolvedLane { index, colour, name: lane.name.clone(), kind, params, weights, hands })
 }
 
 /// The session's seed for a layer that draws something and was given no seed of its own.

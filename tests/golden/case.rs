@@ -89,7 +89,7 @@ fn read_as(path: &Path, other: Option<&str>) -> Option<Case> {
             arrays.insert(tensor, ArrayD::from_shape_vec(view.shape().to_vec(), single).unwrap());
         }
     }
-    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(arrays), chunk };
+    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(arrays), chunk, hands: Arc::default() };
     kind.check(&setup).unwrap_or_else(|e| panic!("{name}: {e}"));
     Some(Case { name, kind, setup, expected })
 }

@@ -19,7 +19,7 @@ fn kind() -> &'static dyn LayerKind {
 fn setup(stream: Stream, params: &Params, arrays: Arrays) -> Setup {
     let params = Resolved::new("lola", kind().params(), params).unwrap();
     let chunk = kind().chunk(&params).unwrap();
-    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(arrays), chunk };
+    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(arrays), chunk, hands: Arc::default() };
     kind().check(&setup).unwrap();
     setup
 }

@@ -30,7 +30,13 @@ fn setup(dk: usize, params: &Params, arrays: Arrays) -> Setup {
         labels: Labels::default(),
     })
     .unwrap();
-    Setup { stream: Arc::new(stream), params: Resolved::new("linear", SPECS, params).unwrap(), arrays: Arc::new(arrays), chunk: 1 }
+    Setup {
+        stream: Arc::new(stream),
+        params: Resolved::new("linear", SPECS, params).unwrap(),
+        arrays: Arc::new(arrays),
+        chunk: 1,
+        hands: Arc::default(),
+    }
 }
 
 fn map(name: &str, dk: usize) -> FeatureMap<f64> {
@@ -68,7 +74,7 @@ fn favors_directions_are_none_of_a_tasks_keys() {
             for (projection, features) in [("orthogonal", 192), ("gaussian", 384)] {
                 let drawn = Params::default().with("fmap", "favor").with("projection", projection).with("features", features);
                 let params = Resolved::new("linear", SPECS, &drawn.with("seed", seed as i64)).unwrap();
-                let setup = Setup { stream: Arc::clone(&stream), params, arrays: Arc::default(), chunk: 1 };
+                let setup = Setup { stream: Arc::clone(&stream), params, arrays: Arc::default(), chunk: 1, hands: Arc::default() };
                 let mut rows = super::projection("linear", &setup).unwrap();
                 for mut row in rows.rows_mut() {
                     let norm = row.dot(&row).sqrt();

@@ -125,6 +125,6 @@ pub(in crate::layer) mod tests {
         })
         .unwrap();
         let params = Resolved::new("test", specs, &Params::default()).unwrap();
-        Setup { stream: Arc::new(stream), params, arrays: Arc::default(), chunk: 100 }
+        Setup { stream: Arc::new(stream), params, arrays: Arc::default(), chunk: 100, hands: Arc::default() }
     }
 }

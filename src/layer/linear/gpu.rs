@@ -317,7 +317,7 @@ mod tests {
         .unwrap();
         let params = Resolved::new("linear", LinearKind.params(), &Params::default().with("fmap", "favor")).unwrap();
         let arrays = Arrays::from([("projection".to_owned(), ArrayD::ones(vec![m, dk]))]);
-        let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(arrays), chunk: 1 };
+        let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(arrays), chunk: 1, hands: Arc::default() };
         match LinearGpu::new(&setup, &GpuStream::new(&gpu, &setup.stream).unwrap()) {
             Err(error) => {
                 assert!(gpu.loop_limit().unwrap() < 70_000, "{error}");

@@ -20,11 +20,13 @@ use ndarray::s;
 use super::effective::{Effective, ReadOf, Store};
 use super::feature::{self, FEATURES, FMAP, FeatureMap, PROJECTION, SEED, SHARPNESS};
 use super::full::{BETA, trace};
+use super::handed::{clear, handed};
 use super::real::EPSILON;
-use super::{Cost, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
+use super::{Cost, Layer, LayerError, LayerKind, Precision, Setup, Snapshot, cannot, check_sizes};
 use crate::gpu::GpuStream;
 use crate::param::{ParamError, ParamSpec, Resolved};
-use crate::trace::{ChannelSpec, LaneTrace};
+use crate::session::hand::{self, Act, Hand};
+use crate::trace::{ChannelSpec, LaneTrace, TraceBlock};
 
 /// The name of the kind.
 const NAME: &str = "linear";
@@ -67,6 +69,10 @@ impl LayerKind for LinearKind {
         feature::check(NAME, setup)
     }
 
+    fn check_hand(&self, _setup: &Setup, hand: &Hand) -> Result<(), String> {
+        if hand.what == Act::Forget { Ok(()) } else { Err(cannot(self.title(), hand)) }
+    }
+
     fn channels(&self, setup: &Setup) -> Vec<ChannelSpec> {
         vec![trace::outputs(setup.stream.value_dim(), "What each read returns: phi(q)^T H / (phi(q)^T s + 1e-6).")]
     }
@@ -84,21 +90,36 @@ impl LayerKind for LinearKind {
         let (stream, map) = (&setup.stream, FeatureMap::<f64>::new(NAME, setup).ok()?);
         let (head, after) = (stream.kv_head_of(read.query_head), stream.after()[read.read] as usize);
         let mut weights = map.products(read.query_head, read.query, head, &stream.keys_of(head).slice(s![..after, ..]));
+        // What was forgotten before the read's chunk began is in neither sum.
+        let gone = hand::forgotten(&setup.hands, head, (after - 1) / setup.chunk).map_or(0, |step| step * setup.chunk);
+        weights[..gone].fill(0.0);
         let whole = weights.iter().sum::<f64>() + EPSILON;
         for w in &mut weights {
             *w /= whole;
         }
-        Some(Effective { weights, stores: vec![Store::State; after] })
+        let mut stores = vec![Store::State; after];
+        stores[..gone].fill(Store::Gone);
+        Some(Effective { weights, stores })
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {
-        Ok(match precision {
+        let layer: Box<dyn Layer> = match precision {
             Precision::Single => Box::new(cpu::LinearCpu::<f32>::new(setup)?),
             Precision::Double => Box::new(cpu::LinearCpu::<f64>::new(setup)?),
-        })
+        };
+        Ok(handed(layer, setup, lay))
     }
 
     fn gpu(&self, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
-        Ok(Box::new(gpu::LinearGpu::new(setup, stream)?))
+        Ok(handed(Box::new(gpu::LinearGpu::new(setup, stream)?), setup, lay))
     }
+}
+
+/// `Forget`: H and s of the head are zero.
+fn lay(_setup: &Setup, hand: &Hand, state: &mut Snapshot, _written: &mut TraceBlock) -> Result<(), LayerError> {
+    if hand.what == Act::Forget {
+        clear(state, "state", hand.kv_head);
+        clear(state, "normaliser", hand.kv_head);
+    }
+    Ok(())
 }

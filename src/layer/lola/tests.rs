@@ -25,7 +25,13 @@ fn setup() -> Setup {
     })
     .unwrap();
     let params = Params::default().with("window", 5).with("cache", 8).with("chunk", 4);
-    Setup { stream: Arc::new(stream), params: Resolved::new(NAME, PARAMS, &params).unwrap(), arrays: Arc::new(Arrays::new()), chunk: 4 }
+    Setup {
+        stream: Arc::new(stream),
+        params: Resolved::new(NAME, PARAMS, &params).unwrap(),
+        arrays: Arc::new(Arrays::new()),
+        chunk: 4,
+        hands: Arc::default(),
+    }
 }
 
 fn trace(setup: &Setup, mut layer: impl Layer) -> LaneTrace {
@@ -86,7 +92,7 @@ fn equal_scores_keep_the_older_write() {
     .unwrap();
     let params = Params::default().with("window", 0).with("cache", 2).with("chunk", 6);
     let params = Resolved::new(NAME, PARAMS, &params).unwrap();
-    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(Arrays::new()), chunk: 6 };
+    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(Arrays::new()), chunk: 6, hands: Arc::default() };
     let check = |mut layer: Box<dyn Layer>| {
         let mut block = TraceBlock::default();
         layer.advance(1, Record::All, &mut block).unwrap();
@@ -125,7 +131,7 @@ fn a_read_of_very_many_pairs_is_whole_or_refused() {
     .unwrap();
     let params = Params::default().with("window", writes as i64).with("chunk", 1024);
     let params = Resolved::new(NAME, PARAMS, &params).unwrap();
-    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(Arrays::new()), chunk: 1024 };
+    let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::new(Arrays::new()), chunk: 1024, hands: Arc::default() };
     match LolaKind.gpu(&setup, &GpuStream::new(&gpu, &setup.stream).unwrap()) {
         Err(error) => {
             assert!(gpu.loop_limit().unwrap() < 71_000, "{error}");

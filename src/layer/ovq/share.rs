@@ -252,7 +252,7 @@ mod tests {
             .unwrap();
             let params = Params::default().with("n_max", n_max).with("chunk", chunk as i64).with("growth", "saturating");
             let params = Resolved::new("ovq", OvqKind.params(), &params).unwrap();
-            let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::default(), chunk };
+            let setup = Setup { stream: Arc::new(stream), params, arrays: Arc::default(), chunk, hands: Arc::default() };
             Share::new(&gpu, &setup.stream, &Config::new(&setup)).unwrap()
         };
         let large = share(4096, 1024, 4096, 1024);

@@ -6,6 +6,7 @@
 use super::Config;
 use crate::layer::Setup;
 use crate::layer::effective::{Effective, ReadOf, Store};
+use crate::session::hand;
 
 pub(super) fn effective(config: &Config, setup: &Setup, read: ReadOf<'_>) -> Effective {
     let stream = &*setup.stream;
@@ -15,7 +16,9 @@ pub(super) fn effective(config: &Config, setup: &Setup, read: ReadOf<'_>) -> Eff
     let scale = config.scale(ndarray::aview1(read.query));
     let mut u: Vec<f64> = read.query.iter().map(|&x| f64::from(x) * scale).collect();
     let mut weights = vec![0.0; after];
-    for write in (0..after).rev() {
+    // Forgotten before the read's chunk began: the recursion ends there.
+    let gone = hand::forgotten(&setup.hands, head, (after.max(1) - 1) / setup.chunk).map_or(0, |step| step * setup.chunk);
+    for write in (gone..after).rev() {
         let key = keys.row(write);
         let scale = config.scale(key);
         let (decay, rate) = (config.decay::<f64>(stream, head, write), config.rate::<f64>(stream, head, write));
@@ -26,5 +29,7 @@ pub(super) fn effective(config: &Config, setup: &Setup, read: ReadOf<'_>) -> Eff
             *u = decay * (*u - taken * f64::from(k));
         }
     }
-    Effective { weights, stores: vec![Store::State; after] }
+    let mut stores = vec![Store::State; after];
+    stores[..gone].fill(Store::Gone);
+    Effective { weights, stores }
 }

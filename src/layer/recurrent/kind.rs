@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::{Config, Rule, cpu, effective, gpu, trace};
 use crate::gpu::GpuStream;
 use crate::layer::effective::{Effective, ReadOf};
-use crate::layer::{Cost, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
+use crate::layer::handed::{clear, handed, set_last};
+use crate::layer::{Cost, Layer, LayerError, LayerKind, Precision, Setup, Snapshot, cannot, check_sizes};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
-use crate::trace::{ChannelSpec, LaneTrace};
+use crate::session::hand::{Act, Hand};
+use crate::trace::{ChannelSpec, LaneTrace, TraceBlock};
 
 /// The largest b of the delta rule: beyond, a write enlarges what it should replace, and the state grows without end.
 const MAX_RATE: f64 = 2.0;
@@ -117,6 +119,10 @@ impl LayerKind for RecurrentKind {
         }
     }
 
+    fn check_hand(&self, _setup: &Setup, hand: &Hand) -> Result<(), String> {
+        if hand.what == Act::Forget { Ok(()) } else { Err(cannot(self.title(), hand)) }
+    }
+
     fn channels(&self, setup: &Setup) -> Vec<ChannelSpec> {
         trace::channels(&self.config(setup), setup)
     }
@@ -155,13 +161,23 @@ impl LayerKind for RecurrentKind {
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {
         let config = self.config(setup);
-        Ok(match precision {
+        let layer: Box<dyn Layer> = match precision {
             Precision::Single => Box::new(cpu::RecurrentCpu::<f32>::new(config, setup)),
             Precision::Double => Box::new(cpu::RecurrentCpu::<f64>::new(config, setup)),
-        })
+        };
+        Ok(handed(layer, setup, lay))
     }
 
     fn gpu(&self, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
-        Ok(Box::new(gpu::RecurrentGpu::new(self.config(setup), setup, stream)?))
+        Ok(handed(Box::new(gpu::RecurrentGpu::new(self.config(setup), setup, stream)?), setup, lay))
     }
+}
+
+/// `Forget`: S of the head is zero, and so is its norm after the chunk.
+fn lay(_setup: &Setup, hand: &Hand, state: &mut Snapshot, written: &mut TraceBlock) -> Result<(), LayerError> {
+    if hand.what == Act::Forget {
+        clear(state, "state", hand.kv_head);
+        set_last(written, trace::STATE_NORM, hand.kv_head, 0.0);
+    }
+    Ok(())
 }
