@@ -1,10 +1,11 @@
-// Sums the slices of `read.wgsl` and divides: phi(q)^T H / (phi(q)^T s + EPSILON). One thread an output.
+// Sums the slices of `read.wgsl` and divides: phi(q)^T H / (phi(q)^T s + EPSILON). One thread a number: the outputs, and what each read
+// is divided by.
 //
 // Constants: GROUP, DV, SLICES, EPSILON.
 
 // [query heads * reads of the batch, SLICES, DV + 1]: numerator, normaliser.
 @group(0) @binding(0) var<storage, read> parts: array<f32>;
-// [query heads * reads of the batch, DV].
+// [query heads * reads of the batch, DV + 1]: outputs, then phi(q)^T s.
 @group(0) @binding(1) var<storage, read_write> outputs: array<f32>;
 
 // Query heads x reads of the batch.
@@ -17,11 +18,11 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = flat_group(group, groups) * GROUP + lane;
-    if index >= rows * DV {
+    if index >= rows * (DV + 1u) {
         return;
     }
-    let row = index / DV;
-    let column = index % DV;
+    let row = index / (DV + 1u);
+    let column = index % (DV + 1u);
     var numerator = 0.0;
     var normaliser = 0.0;
     for (var s = 0u; s < SLICES; s++) {
@@ -29,5 +30,5 @@ fn main(
         numerator += parts[at + column];
         normaliser += parts[at + DV];
     }
-    outputs[index] = numerator / (normaliser + EPSILON);
+    outputs[index] = select(numerator / (normaliser + EPSILON), normaliser, column == DV);
 }

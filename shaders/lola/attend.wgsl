@@ -6,7 +6,7 @@
 // Not 0 for a read that only looks.
 @group(0) @binding(3) var<storage, read> silent: array<u32>;
 @group(0) @binding(4) var<storage, read> cached: array<u32>;
-// After outputs and shares: the largest logit and the normaliser of each read, as `read.wgsl` had them.
+// After outputs, shares and the state's parts: the largest logit and the normaliser of each read, as `read.wgsl` had them.
 @group(0) @binding(5) var<storage, read> answers: array<f32>;
 // [HEADS, T].
 @group(0) @binding(6) var<storage, read_write> received: array<f32>;
@@ -23,7 +23,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         id = cached[head * step.cache + pair - step.raw_count];
     }
     let query_head = head * (QUERY_HEADS / HEADS) + step.member;
-    let sums = QUERY_HEADS * step.block_reads * (DV + 3u) + (query_head * step.block_reads + step.read_at) * 2u;
+    let sums = QUERY_HEADS * step.block_reads * (DV + 4u) + (query_head * step.block_reads + step.read_at) * 2u;
     let key = (head * step.writes + id) * DK;
     var sum = 0.0;
     for (var r = 0u; r < step.query_count; r++) {

@@ -8,8 +8,8 @@
 @group(0) @binding(5) var<storage, read> state: array<f32>;
 // The feature map's, and from LINEAR_AT on the factor w on the state's part for each query head.
 @group(0) @binding(6) var<storage, read> weights: array<f32>;
-// Outputs [QUERY_HEADS, block reads, DV], shares [QUERY_HEADS, block reads, 3], and where ATTENTION the largest logit and the
-// normaliser [QUERY_HEADS, block reads, 2].
+// Outputs [QUERY_HEADS, block reads, DV], shares [QUERY_HEADS, block reads, 3], the state's part of the normaliser [QUERY_HEADS, block
+// reads], and where ATTENTION the largest logit and the normaliser [QUERY_HEADS, block reads, 2].
 @group(0) @binding(7) var<storage, read_write> answers: array<f32>;
 
 var<workgroup> pair_ids: array<u32, GROUP>;
@@ -83,11 +83,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
     let scale = exp(-top_logit);
     let linear = weights[LINEAR_AT + query_head] * scale;
+    var of_state = vec4<f32>(0.0);
     var state_sum = vec4<f32>(0.0);
     if step.has_state != 0u {
         prepare(lane, query_head);
         var recalled: array<vec4<f32>, SLOTS>;
-        state_sum = linear * recall(lane, head, &recalled);
+        of_state = recall(lane, head, &recalled);
+        state_sum = linear * of_state;
         for (var slot = 0u; slot < SLOTS; slot++) {
             sums[slot] += linear * recalled[slot];
         }
@@ -108,8 +110,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         answers[shares] = raw_sum[lane] / whole[lane];
         answers[shares + 1u] = cache_sum[lane] / whole[lane];
         answers[shares + 2u] = state_sum[lane] / whole[lane];
+        answers[QUERY_HEADS * step.block_reads * (DV + 3u) + row + lane] = weights[LINEAR_AT + query_head] * of_state[lane];
         if ATTENTION {
-            let sums = QUERY_HEADS * step.block_reads * (DV + 3u) + (row + lane) * 2u;
+            let sums = QUERY_HEADS * step.block_reads * (DV + 4u) + (row + lane) * 2u;
             answers[sums] = top_logit[lane];
             answers[sums + 1u] = whole[lane];
         }

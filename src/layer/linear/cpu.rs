@@ -7,7 +7,7 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, Axis, s};
 use rayon::prelude::*;
 
-use super::{NAME, trace};
+use super::{NAME, NORMALISER, trace};
 use crate::layer::feature::FeatureMap;
 use crate::layer::real::{EPSILON, Real, cast};
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
@@ -48,6 +48,14 @@ impl<R: Real> LinearCpu<R> {
     }
 }
 
+/// What the reads of one key/value head's query heads get, one head after the other.
+struct Answers<'a, R> {
+    /// `[query heads, reads, dv]`.
+    outputs: &'a mut [R],
+    /// `[query heads, reads]`.
+    normalisers: &'a mut [R],
+}
+
 /// What the heads share while they run.
 struct Run<'a, R> {
     stream: &'a Stream,
@@ -60,8 +68,8 @@ struct Run<'a, R> {
 }
 
 impl<R: Real> Run<'_, R> {
-    /// Runs one key/value head over the chunks; `out` is `[its query heads, reads, dv]`.
-    fn head(&self, index: usize, head: &mut Head<R>, chunks: impl Iterator<Item = Range<usize>>, out: &mut [R]) {
+    /// Runs one key/value head over the chunks.
+    fn head(&self, index: usize, head: &mut Head<R>, chunks: impl Iterator<Item = Range<usize>>, out: &mut Answers<'_, R>) {
         for chunk in chunks {
             for start in chunk.clone().step_by(self.rows) {
                 let block = start..(start + self.rows).min(chunk.end);
@@ -78,7 +86,15 @@ impl<R: Real> Run<'_, R> {
     }
 
     /// The reads of a block of writes, before the block enters the state.
-    fn reads(&self, index: usize, head: &Head<R>, block: &Range<usize>, features: &Array2<R>, values: &Array2<R>, out: &mut [R]) {
+    fn reads(
+        &self,
+        index: usize,
+        head: &Head<R>,
+        block: &Range<usize>,
+        features: &Array2<R>,
+        values: &Array2<R>,
+        out: &mut Answers<'_, R>,
+    ) {
         let (stream, dv) = (self.stream, values.ncols());
         let group = stream.query_heads() / stream.kv_heads();
         let all = stream.reads_within(block.clone());
@@ -88,9 +104,13 @@ impl<R: Real> Run<'_, R> {
                 let query_head = index * group + member;
                 let queries = cast::<R>(stream.queries().slice(s![query_head, reads.clone(), ..]));
                 let phi = self.map.queries(query_head, &queries.view());
-                let at = (member * self.reads.len() + reads.start - self.reads.start) * dv;
+                let at = member * self.reads.len() + reads.start - self.reads.start;
                 let seen = stream.after()[reads.clone()].iter().map(|&a| a as usize - block.start);
-                head.read(&phi, features, values, seen, &mut out[at..at + reads.len() * dv]);
+                let own = &mut Answers {
+                    outputs: &mut out.outputs[at * dv..(at + reads.len()) * dv],
+                    normalisers: &mut out.normalisers[at..at + reads.len()],
+                };
+                head.read(&phi, features, values, seen, own);
             }
         }
     }
@@ -98,20 +118,22 @@ impl<R: Real> Run<'_, R> {
 
 impl<R: Real> Head<R> {
     /// Answers reads with features `phi` [reads, D]; read r sees the state and the first `seen[r]` writes of the block.
-    fn read(&self, phi: &Array2<R>, features: &Array2<R>, values: &Array2<R>, seen: impl Iterator<Item = usize>, out: &mut [R]) {
+    fn read(&self, phi: &Array2<R>, features: &Array2<R>, values: &Array2<R>, seen: impl Iterator<Item = usize>, out: &mut Answers<'_, R>) {
         let mut numerator = phi.dot(&self.state);
         let mut normaliser = phi.dot(&self.normaliser);
         let mut weights = phi.dot(&features.t());
         for ((mut row, normaliser), seen) in weights.rows_mut().into_iter().zip(&mut normaliser).zip(seen) {
             row.slice_mut(s![seen..]).fill(R::zero());
-            *normaliser = *normaliser + row.slice(s![..seen]).iter().copied().sum() + R::from_f64(EPSILON);
+            *normaliser = *normaliser + row.slice(s![..seen]).iter().copied().sum();
         }
         general_mat_mul(R::one(), &weights, values, R::one(), &mut numerator);
-        for ((row, normaliser), out) in numerator.rows().into_iter().zip(&normaliser).zip(out.chunks_mut(values.ncols())) {
+        for ((row, normaliser), out) in numerator.rows().into_iter().zip(&normaliser).zip(out.outputs.chunks_mut(values.ncols())) {
+            let whole = *normaliser + R::from_f64(EPSILON);
             for (x, out) in row.iter().zip(out) {
-                *out = *x / *normaliser;
+                *out = *x / whole;
             }
         }
+        out.normalisers.iter_mut().zip(&normaliser).for_each(|(to, from)| *to = *from);
     }
 }
 
@@ -129,22 +151,25 @@ impl<R: Real> Layer for LinearCpu<R> {
         let writes = stream.chunk_range(self.chunk, start).start..stream.chunk_range(self.chunk, end - 1).end;
         let reads = if record == Record::All { stream.reads_within(writes) } else { 0..0 };
         let mut outputs = vec![R::zero(); stream.query_heads() * reads.len() * stream.value_dim()];
-        let share = outputs.len() / stream.kv_heads();
+        let mut normalisers = vec![R::zero(); stream.query_heads() * reads.len()];
+        let own = normalisers.len() / stream.kv_heads();
         let rows = (FEATURE_NUMBERS / self.map.dim()).clamp(1, self.chunk);
         let run = Run { stream, map: &self.map, rows, reads: reads.clone(), record };
         let chunk = self.chunk;
-        let mut slices: Vec<&mut [R]> = Vec::with_capacity(self.heads.len());
-        let mut rest = outputs.as_mut_slice();
+        let mut answers: Vec<Answers<'_, R>> = Vec::with_capacity(self.heads.len());
+        let (mut outputs_left, mut normalisers_left) = (outputs.as_mut_slice(), normalisers.as_mut_slice());
         for _ in 0..self.heads.len() {
-            let (own, others) = rest.split_at_mut(share);
-            slices.push(own);
-            rest = others;
+            let (outputs, rest) = outputs_left.split_at_mut(own * stream.value_dim());
+            let (normalisers, others) = normalisers_left.split_at_mut(own);
+            answers.push(Answers { outputs, normalisers });
+            (outputs_left, normalisers_left) = (rest, others);
         }
-        self.heads.par_iter_mut().zip(slices).enumerate().for_each(|(index, (head, out))| {
-            run.head(index, head, (start..end).map(|c| stream.chunk_range(chunk, c)), out);
+        self.heads.par_iter_mut().zip(answers).enumerate().for_each(|(index, (head, mut out))| {
+            run.head(index, head, (start..end).map(|c| stream.chunk_range(chunk, c)), &mut out);
         });
         if record == Record::All {
-            out.push(trace::OUTPUTS, reads, R::values(outputs));
+            out.push(trace::OUTPUTS, reads.clone(), R::values(outputs));
+            out.push(NORMALISER, reads, R::values(normalisers));
         }
         self.position = end;
         Ok(())

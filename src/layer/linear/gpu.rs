@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{NAME, trace};
+use super::{NAME, NORMALISER, trace};
 use crate::gpu::{Bound, Constant, GpuError, GpuStream, INDEX, KernelSpec};
 use crate::layer::feature::gpu::{BoundFeatures, GpuFeatures, Rows};
 use crate::layer::real::EPSILON;
@@ -91,7 +91,7 @@ impl LinearGpu {
         let state = gpu.zeroed("the state of linear attention", hkv * d * dv)?;
         let normaliser = gpu.zeroed("the normaliser of linear attention", hkv * d)?;
         let parts = gpu.zeroed("the partial sums of linear attention", hq * read_rows * slices * (dv + 1))?;
-        let outputs = gpu.zeroed("the outputs of linear attention", hq * read_rows * dv)?;
+        let outputs = gpu.zeroed("the outputs of linear attention", hq * read_rows * (dv + 1))?;
         let constants = [
             ("GROUP", GROUP.into()),
             ("D", d.into()),
@@ -155,7 +155,7 @@ impl LinearGpu {
         parts.iter().take(BLOCKS).take_while(|p| fits(p)).count()
     }
 
-    /// Runs parts that fit into one batch; outputs of their reads, `[query heads, reads, dv]`.
+    /// Runs parts that fit into one batch; outputs of their reads and what they were divided by, `[query heads, reads, dv + 1]`.
     fn run(&self, parts: &[Part]) -> Result<Vec<f32>, GpuError> {
         let s = &self.stream.stream;
         let (hkv, hq, last) = (s.kv_heads(), s.query_heads(), &parts[parts.len() - 1]);
@@ -189,8 +189,9 @@ impl LinearGpu {
             }
         }
         let rows = hq * reads.len();
-        batch.dispatch(&self.combine, &(rows as u32), self.stream.gpu.groups((rows * s.value_dim()).div_ceil(GROUP)));
-        let id = batch.read(&self.outputs, 0..rows * s.value_dim());
+        let numbers = rows * (s.value_dim() + 1);
+        batch.dispatch(&self.combine, &(rows as u32), self.stream.gpu.groups(numbers.div_ceil(GROUP)));
+        let id = batch.read(&self.outputs, 0..numbers);
         Ok(batch.submit()?.wait()?.f32(&id))
     }
 }
@@ -208,19 +209,22 @@ impl Layer for LinearGpu {
         let reads = first.reads.start..last.reads.end;
         let dv = s.value_dim();
         let mut outputs = vec![0.0; s.query_heads() * reads.len() * dv];
+        let mut normalisers = vec![0.0; s.query_heads() * reads.len()];
         let mut rest = parts.as_slice();
         while !rest.is_empty() {
             let (now, later) = rest.split_at(self.fitting(rest));
             let start = now[0].reads.start;
             let count = now[now.len() - 1].reads.end - start;
-            for (head, rows) in self.run(now)?.chunks(count.max(1) * dv).enumerate() {
-                let at = (head * reads.len() + start - reads.start) * dv;
-                outputs[at..at + rows.len()].copy_from_slice(rows);
+            for (at, row) in self.run(now)?.chunks_exact(dv + 1).enumerate() {
+                let at = at / count * reads.len() + at % count + start - reads.start;
+                outputs[at * dv..(at + 1) * dv].copy_from_slice(&row[..dv]);
+                normalisers[at] = row[dv];
             }
             rest = later;
         }
         if record == Record::All {
-            out.push(trace::OUTPUTS, reads, Values::F32(outputs));
+            out.push(trace::OUTPUTS, reads.clone(), Values::F32(outputs));
+            out.push(NORMALISER, reads, Values::F32(normalisers));
         }
         self.position = end;
         Ok(())

@@ -28,6 +28,9 @@ use crate::param::{ParamError, ParamSpec, Resolved};
 use crate::session::hand::{self, Act, Hand};
 use crate::trace::{ChannelSpec, LaneTrace, TraceBlock};
 
+/// The place of `read_normaliser` in the list of channels.
+const NORMALISER: usize = 1;
+
 /// The name of the kind.
 const NAME: &str = "linear";
 
@@ -74,7 +77,10 @@ impl LayerKind for LinearKind {
     }
 
     fn channels(&self, setup: &Setup) -> Vec<ChannelSpec> {
-        vec![trace::outputs(setup.stream.value_dim(), "What each read returns: phi(q)^T H / (phi(q)^T s + 1e-6).")]
+        vec![
+            trace::outputs(setup.stream.value_dim(), "What each read returns: phi(q)^T H / (phi(q)^T s + 1e-6)."),
+            trace::read_normaliser("What each read is divided by, but for the epsilon: phi(q)^T s over the writes that it sees."),
+        ]
     }
 
     fn cost(&self, setup: &Setup) -> Cost {

@@ -62,6 +62,8 @@ struct HeadOutput<R> {
     outputs: Vec<Vec<R>>,
     /// For each query head of the group, [reads, 3].
     shares: Vec<Vec<R>>,
+    /// For each query head of the group, the state's part of the normaliser `[reads]`.
+    normalisers: Vec<Vec<R>>,
 }
 
 impl<R: Real> Lola<R> {
@@ -114,7 +116,8 @@ impl<R: Real> Layer for Lola<R> {
         let reads = shared.stream.reads_within(writes);
         let joined = |part: fn(&HeadOutput<R>) -> &Vec<Vec<R>>| R::values(written.iter().flat_map(|w| part(w).concat()).collect());
         out.push(channel::OUTPUTS, reads.clone(), joined(|w| &w.outputs));
-        out.push(channel::SHARES, reads, joined(|w| &w.shares));
+        out.push(channel::SHARES, reads.clone(), joined(|w| &w.shares));
+        out.push(channel::NORMALISER, reads, joined(|w| &w.normalisers));
         let traces: Vec<_> = written.into_iter().map(|w| w.steps).collect();
         HeadTrace::write(&traces, steps, out);
         Ok(())
@@ -176,7 +179,8 @@ impl<R: Real> Head<R> {
     /// Runs the steps `steps`; `index` is this head's place among the key/value heads.
     fn run(&mut self, shared: &Shared<R>, index: usize, steps: Range<usize>, record: Record) -> HeadOutput<R> {
         let group = shared.stream.query_heads() / shared.stream.kv_heads();
-        let mut out = HeadOutput { steps: HeadTrace::default(), outputs: vec![Vec::new(); group], shares: vec![Vec::new(); group] };
+        let empty = || vec![Vec::new(); group];
+        let mut out = HeadOutput { steps: HeadTrace::default(), outputs: empty(), shares: empty(), normalisers: empty() };
         for step in steps {
             let step = shared.config.step(step);
             // What the reads attend to is part of this memory.
@@ -210,6 +214,7 @@ impl<R: Real> Head<R> {
             for answer in answers {
                 out.outputs[local].extend(answer.outputs);
                 out.shares[local].extend(answer.shares);
+                out.normalisers[local].extend(answer.normalisers);
                 // In the order of heads, reads and pairs, whoever was done first.
                 ids.iter().zip(answer.received).for_each(|(&id, weight)| self.given[id] = self.given[id] + weight);
             }
@@ -244,6 +249,7 @@ impl<R: Real> Head<R> {
         let of_state = features.dot(&self.normaliser);
         let mut received = vec![zero; if shared.config.score == Score::Attention { pairs.keys.nrows() } else { 0 }];
         let (weight, epsilon) = (R::from_f64(shared.linear_weights[query_head]), R::from_f64(EPSILON));
+        let normalisers = of_state.iter().map(|&x| weight * x).collect();
         for (r, mut row) in outputs.rows_mut().into_iter().enumerate() {
             let linear = weight * scales[r];
             let share = &mut shares[3 * r..3 * r + 3];
@@ -257,7 +263,7 @@ impl<R: Real> Head<R> {
                 received.iter_mut().zip(weights.row(r)).for_each(|(sum, &w)| *sum = *sum + w / whole);
             }
         }
-        Answer { outputs: outputs.into_iter().collect(), shares, received }
+        Answer { outputs: outputs.into_iter().collect(), shares, normalisers, received }
     }
 
     /// Scores the candidates, keeps the best in the cache and folds the others into the state.
@@ -339,6 +345,8 @@ struct Answer<R> {
     outputs: Vec<R>,
     /// [reads, 3].
     shares: Vec<R>,
+    /// The state's part of the normaliser `[reads]`.
+    normalisers: Vec<R>,
     /// What each pair got of the reads' weight, where that is counted.
     received: Vec<R>,
 }

@@ -2,6 +2,7 @@
 //!
 //! All of it is linear in T for fixed parameters: events instead of a table of tokens by steps.
 
+use crate::layer::full::trace::read_normaliser;
 use crate::layer::real::Real;
 use crate::layer::{Derived, LayerError, Setup, Snapshot};
 use crate::trace::{Axis, Channel, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
@@ -13,13 +14,14 @@ use super::residency::Residency;
 pub(super) mod channel {
     pub(in super::super) const OUTPUTS: usize = 0;
     pub(in super::super) const SHARES: usize = 1;
-    pub(in super::super) const CANDIDATES: usize = 2;
-    pub(in super::super) const CANDIDATE_SCORES: usize = 3;
-    pub(in super::super) const ADMITTED: usize = 4;
-    pub(in super::super) const DISPLACED: usize = 5;
-    pub(in super::super) const SELECT_MARGIN: usize = 6;
-    pub(in super::super) const THRESHOLD: usize = 7;
-    pub(in super::super) const CACHED_COUNT: usize = 8;
+    pub(in super::super) const NORMALISER: usize = 2;
+    pub(in super::super) const CANDIDATES: usize = 3;
+    pub(in super::super) const CANDIDATE_SCORES: usize = 4;
+    pub(in super::super) const ADMITTED: usize = 5;
+    pub(in super::super) const DISPLACED: usize = 6;
+    pub(in super::super) const SELECT_MARGIN: usize = 7;
+    pub(in super::super) const THRESHOLD: usize = 8;
+    pub(in super::super) const CACHED_COUNT: usize = 9;
 }
 
 /// The most numbers in a derived table of steps by tokens (`cached`, `scores`); a larger one is left out.
@@ -74,6 +76,9 @@ pub(super) fn channels(setup: &Setup) -> Vec<ChannelSpec> {
                 "Parts of each read's normaliser: window, cache, state; with the epsilon they sum to 1.",
                 "1",
             ),
+        ),
+        read_normaliser(
+            "The state's part of each read's normaliser before it is divided: w phi(q)^T s, with s as it was before the update.",
         ),
         list("candidates", "candidates", candidates),
         ChannelSpec { width: Width::Ragged, ..real("candidate_scores", "score", scores, unit) },

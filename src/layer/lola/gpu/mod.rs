@@ -62,7 +62,7 @@ impl Lola {
     pub(super) fn with(config: Config, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Self, LayerError> {
         let shape = Shape::new(&config, setup)?;
         // Outputs, shares and, where attention is counted, the largest logit and the normaliser.
-        let answer = shape.query_heads * (shape.dv + 3 + if config.score == Score::Attention { 2 } else { 0 });
+        let answer = shape.query_heads * (shape.dv + 4 + if config.score == Score::Attention { 2 } else { 0 });
         let reads_of = |s: &Step| setup.stream.reads_within(s.writes.clone()).len();
         let all = || (0..config.steps()).map(|s| config.step(s));
         let room = Room {
@@ -236,11 +236,14 @@ impl Lola {
         }
         let outputs = self.shape.query_heads * reads.len() * self.shape.dv;
         let shares = outputs + self.shape.query_heads * reads.len() * 3;
-        let (outputs, shares) = (batch.read(&self.buffers.answers, 0..outputs), batch.read(&self.buffers.answers, outputs..shares));
+        let normalisers = shares + self.shape.query_heads * reads.len();
+        let [outputs, shares, normalisers] =
+            [0..outputs, outputs..shares, shares..normalisers].map(|part| batch.read(&self.buffers.answers, part));
         let numbers = batch.read(&self.buffers.record, 0..at);
         let back = batch.submit()?.wait()?;
         out.push(channel::OUTPUTS, reads.clone(), Values::F32(back.f32(&outputs)));
-        out.push(channel::SHARES, reads, Values::F32(back.f32(&shares)));
+        out.push(channel::SHARES, reads.clone(), Values::F32(back.f32(&shares)));
+        out.push(channel::NORMALISER, reads, Values::F32(back.f32(&normalisers)));
         let traces = self.unpack(steps.clone(), &back.u32(&numbers));
         HeadTrace::write(&traces, steps, out);
         Ok(())
