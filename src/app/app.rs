@@ -5,29 +5,28 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use eframe::egui::{self, CentralPanel, Context, Frame, Margin, Panel, RichText, Ui, ViewportCommand};
+use eframe::egui::{self, Context, Ui, ViewportCommand};
 
 use crate::app::command::{Command, ViewCommand};
 use crate::app::commands;
 use crate::app::dialogs::{Dialogs, Next};
 use crate::app::focus;
+use crate::app::history::History;
 use crate::app::inspector::Inspector;
 use crate::app::jobs::{Jobs, Prepared};
-use crate::app::layout::{self, PanelLayout};
-use crate::app::menu;
+use crate::app::layout::PanelLayout;
 use crate::app::prefs::Preferences;
-use crate::app::session_panel::{self, Problem, SessionLook};
+use crate::app::session_panel::Problem;
 use crate::app::state::Runs;
 use crate::app::states::States;
-use crate::app::status_bar::{self, Status};
 use crate::app::study::Studies;
 use crate::app::theme;
 use crate::app::timeline::Timeline;
-use crate::app::timeline_bar::{self, TimelineBar};
+use crate::app::timeline_bar::TimelineBar;
+use crate::app::undo::{Hand, Undo};
 use crate::engine::{Engine, Event};
-use crate::panel::{LaneLook, Look, PANELS, Selection, Subject};
-use crate::session::plan::PlanLane;
-use crate::session::{LaneSpec, Session, View, lanes as lane_list};
+use crate::panel::{Selection, Subject};
+use crate::session::{LaneSpec, Session, View};
 
 /// At most this long a frame is spent on taking in what the engine wrote.
 const RECEIVE: Duration = Duration::from_millis(3);
@@ -92,10 +91,16 @@ pub struct App {
     lane_names: Vec<String>,
     /// The lane that was removed last, and its place.
     pub(super) removed: Option<(usize, LaneSpec)>,
-    bar: TimelineBar,
-    inspector: Inspector,
+    pub(super) undo: Undo,
+    pub(super) history: History,
+    /// The hand on the window, for what belongs to one drag.
+    pub(super) hand: Hand,
+    /// What comes back with the run of an edit that was taken back: the playhead, what was selected.
+    pub(super) looked_at: Option<(Option<usize>, Selection)>,
+    pub(super) bar: TimelineBar,
+    pub(super) inspector: Inspector,
     last_time: f64,
-    frame_seconds: f64,
+    pub(super) frame_seconds: f64,
 }
 
 impl App {
@@ -160,6 +165,10 @@ impl App {
             states: States::default(),
             lane_names: Vec::new(),
             removed: None,
+            undo: Undo::default(),
+            history: History::default(),
+            hand: Hand::default(),
+            looked_at: None,
             bar: TimelineBar::default(),
             inspector: Inspector::default(),
             last_time: 0.0,
@@ -227,6 +236,11 @@ impl App {
     pub fn frame(&mut self, ui: &mut Ui) {
         let start = Instant::now();
         self.receive();
+        self.hand = ui.input(|i| Hand {
+            presses: self.hand.presses + u64::from(i.pointer.any_pressed()),
+            held: i.pointer.any_down(),
+            seconds: i.time,
+        });
         let mut asked = Vec::new();
         if !self.dialogs.any() {
             commands::pressed(ui.ctx(), &mut asked);
@@ -241,6 +255,7 @@ impl App {
             self.engine.send(request);
         }
         self.carry_out_all(asked);
+        self.history.look(&self.selection, self.timeline.wanted());
         self.entitle();
         self.close_asked(ui.ctx());
         if let Some(answer) = self.dialogs.ui(ui.ctx()) {
@@ -288,10 +303,13 @@ impl App {
             self.timeline.retarget(total, step, run.reached);
         }
         let lanes: Vec<String> = run.plan.lanes.iter().map(|l| l.name.clone()).collect();
-        self.selection.keep_within(total, run.plan.stream.reads(), lanes == self.lane_names);
-        self.lane_names = lanes;
+        let (reads, same_lanes) = (run.plan.stream.reads(), lanes == self.lane_names);
         self.states.begin(run.id);
+        self.selection.keep_within(total, reads, same_lanes);
+        self.history.keep_within(total, reads, same_lanes);
+        self.lane_names = lanes;
         self.dismissed = 0;
+        self.look_again();
     }
 
     /// The window's title: the file, whether it is edited, and what the stream on screen is.
@@ -341,116 +359,6 @@ impl App {
             self.ctx.request_repaint();
         }
     }
-
-    fn paint(&mut self, ui: &mut Ui, asked: &mut Vec<Command>) {
-        let dark = ui.visuals().dark_mode;
-        let surface = |h: i8, v: i8| Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::symmetric(h, v));
-        let (bar, side) = (surface(8, 3), surface(8, 4));
-        Panel::top("menu").frame(bar).show(ui, |ui| menu::ui(ui, &self.menu_look(), asked));
-        self.strips(ui);
-        Panel::bottom("status").frame(bar).exact_size(22.0).show(ui, |ui| {
-            let frame_seconds = (!self.options.without_times).then_some(self.frame_seconds);
-            let computing = self.opening.is_some() || self.planning || self.runs.computing();
-            let exporting = self.exporting.as_ref().map(|e| e.share);
-            let status = Status { run: self.runs.current(), computing, exporting, notice: self.notice.as_deref(), frame_seconds };
-            status_bar::ui(ui, status, asked);
-        });
-        let without_times = self.options.without_times;
-        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, states, removed, .. } =
-            self;
-        let plan = runs.current().map(|r| Arc::clone(&r.plan));
-        let high = plan.as_ref().map_or(timeline_bar::PLAIN, |plan| bar.height(plan));
-        Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
-            if let Some(plan) = &plan {
-                bar.ui(ui, plan, timeline, selection, asked);
-            }
-        });
-        Panel::left("session").frame(side).default_size(296.0).size_range(296.0..=440.0).show(ui, |ui| {
-            // While a file is being opened there is no session to set.
-            if opening.is_none() {
-                let removed = removed.as_ref().map(|(_, lane)| lane);
-                let look = SessionLook { session, plan: plan.as_deref(), problem: problem.as_ref(), layers, removed };
-                session_panel::ui(ui, look, asked);
-            }
-        });
-        let Some(run) = runs.current() else {
-            loading(ui, opening.as_deref(), problem.as_ref());
-            return;
-        };
-        // Colours are the session's as it is set now: giving a lane another runs nothing again.
-        let colours = lane_list::colours(&session.lanes);
-        let place = |plan: &PlanLane| match session.lanes.get(plan.index) {
-            Some(lane) if lane.name == plan.name => colours[plan.index],
-            _ => plan.colour,
-        };
-        let lanes: Vec<LaneLook<'_>> = run
-            .plan
-            .lanes
-            .iter()
-            .zip(run.traces.iter().zip(&run.spent))
-            .map(|(plan, (trace, &spent))| LaneLook {
-                plan,
-                trace,
-                spent: if without_times { (0.0, 0) } else { spent },
-                colour: theme::lane_colour(place(plan), dark),
-            })
-            .collect();
-        let (kv, group) = (run.plan.stream.kv_heads(), run.plan.stream.query_heads() / run.plan.stream.kv_heads());
-        let kv_head = session.view.kv_head.min(kv - 1);
-        let look = Look {
-            plan: &run.plan,
-            lanes: &lanes,
-            writes: timeline.writes(),
-            reached: run.reached,
-            kv_head,
-            query_head: kv_head * group + session.view.query_head.min(group - 1),
-            selection,
-            studies,
-            states,
-        };
-        let shown_large = layout.maximised() == Some(layout::RECALL);
-        Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
-            if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL && !shown_large) {
-                Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(300.0).size_range(80.0..=600.0).show(ui, |ui| {
-                    ui.add_space(4.0);
-                    layout.heading(ui, recall);
-                    layout.panel(ui, layout::RECALL, &look, asked);
-                });
-            }
-            CentralPanel::default().frame(Frame::NONE).show(ui, |ui| inspector.ui(ui, &look, asked));
-        });
-        if let Some(problem) = problem {
-            stale(ui, problem);
-        }
-        let centre = Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::same(0));
-        CentralPanel::default().frame(centre).show(ui, |ui| layout.ui(ui, &look, asked));
-    }
-
-    /// Lines across the window for what the user should know: the device was lost, the run stopped.
-    fn strips(&mut self, ui: &mut Ui) {
-        let Some(run) = self.runs.current() else { return };
-        let words: Vec<(bool, String)> = run
-            .banners
-            .iter()
-            .map(|b| (false, b.clone()))
-            .chain(run.error.iter().map(|e| (true, format!("The run stopped: {e}"))))
-            .skip(self.dismissed)
-            .collect();
-        for (i, (bad, text)) in words.into_iter().enumerate() {
-            let colour = if bad { ui.visuals().error_fg_color } else { ui.visuals().warn_fg_color };
-            let frame = Frame::new().fill(colour.gamma_multiply(0.16)).inner_margin(Margin::symmetric(8, 3));
-            Panel::top(format!("strip {i}")).frame(frame).show(ui, |ui| {
-                ui.horizontal(|ui| {
-                    ui.add(egui::Label::new(RichText::new(text).color(colour)).truncate());
-                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                        if i == 0 && ui.small_button("dismiss").clicked() {
-                            self.dismissed += 1;
-                        }
-                    });
-                });
-            });
-        }
-    }
 }
 
 /// What a session's view says is selected.
@@ -465,29 +373,6 @@ fn selected(view: &View) -> Selection {
         selection.subject = view.token.map_or(Some(Subject::Read(read)), |t| Some(Subject::Token(t)));
     }
     selection
-}
-
-/// A line over the centre: what is below is not of the session as set.
-fn stale(ui: &mut Ui, problem: &Problem) {
-    let colour = ui.visuals().error_fg_color;
-    let frame = Frame::new().fill(colour.gamma_multiply(0.16)).inner_margin(Margin::symmetric(8, 3));
-    Panel::top("stale").frame(frame).show(ui, |ui| {
-        let text = format!("Showing the last run that could be made; the session has a problem: {}", problem.message);
-        ui.add(egui::Label::new(RichText::new(&text).color(colour)).truncate()).on_hover_text(text);
-    });
-}
-
-/// The centre before the first run: what is going on, or why nothing is.
-fn loading(ui: &mut Ui, file: Option<&Path>, problem: Option<&Problem>) {
-    CentralPanel::default().show(ui, |ui| {
-        ui.centered_and_justified(|ui| match problem {
-            Some(problem) => ui.colored_label(ui.visuals().error_fg_color, &problem.message),
-            None => match file.and_then(Path::file_name) {
-                Some(name) => ui.weak(format!("Loading {}…", name.to_string_lossy())),
-                None => ui.weak("Loading the stream…"),
-            },
-        });
-    });
 }
 
 impl eframe::App for App {

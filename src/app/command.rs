@@ -150,6 +150,10 @@ pub enum ViewCommand {
     Toggle(usize),
     /// A second moment is held beside the current one, or none.
     Pin(Option<Pin>),
+    /// What was looked at before this.
+    Back,
+    /// What was looked at after this.
+    Forward,
     /// The key/value head shown.
     KvHead(usize),
     /// The query head shown, within its group.
@@ -159,6 +163,10 @@ pub enum ViewCommand {
 /// Files, panels and the look of the window. None of them changes a number.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WindowCommand {
+    /// Take the last edit back.
+    Undo,
+    /// Make the edit again that was taken back last.
+    Redo,
     /// Ask for a file to open.
     Open,
     /// Ask for a path to open, in a field of our own: for systems without file dialogs.

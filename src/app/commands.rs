@@ -10,6 +10,8 @@ use crate::app::theme::ThemeChoice;
 pub enum Group {
     /// Sessions, captures, exports.
     File,
+    /// Taking back and making again.
+    Edit,
     /// The timeline and the run.
     Run,
     /// What is looked at, and how.
@@ -19,7 +21,8 @@ pub enum Group {
 }
 
 /// The menus, in their order, with their titles.
-pub const GROUPS: [(Group, &str); 4] = [(Group::File, "File"), (Group::Run, "Run"), (Group::View, "View"), (Group::Help, "Help")];
+pub const GROUPS: [(Group, &str); 5] =
+    [(Group::File, "File"), (Group::Edit, "Edit"), (Group::Run, "Run"), (Group::View, "View"), (Group::Help, "Help")];
 
 /// One command: see the module's page.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +35,8 @@ pub struct Entry {
     pub group: Group,
     /// The key, if it has one.
     pub key: Option<KeyboardShortcut>,
+    /// Another key, where people are used to two.
+    pub also: Option<KeyboardShortcut>,
     /// True where a line is drawn above it in the menu.
     pub first_of_section: bool,
     /// Makes the command.
@@ -46,12 +51,17 @@ const fn with(modifiers: Modifiers, key: Key) -> KeyboardShortcut {
 }
 
 const fn entry(name: &'static str, title: &'static str, group: Group, key: Option<KeyboardShortcut>, make: fn() -> Command) -> Entry {
-    Entry { name, title, group, key, first_of_section: false, make }
+    Entry { name, title, group, key, also: None, first_of_section: false, make }
 }
 
 /// The same, as the first of a section of its menu.
 const fn section(entry: Entry) -> Entry {
     Entry { first_of_section: true, ..entry }
+}
+
+/// The same, with another key.
+const fn also(key: KeyboardShortcut, entry: Entry) -> Entry {
+    Entry { also: Some(key), ..entry }
 }
 
 use Command::{Session, Time, View, Window};
@@ -68,6 +78,11 @@ pub static COMMANDS: &[Entry] = &[
     })),
     entry("export-trace", "Export trace…", Group::File, Some(with(CTRL_SHIFT, Key::E)), || Window(WindowCommand::ExportTrace)),
     section(entry("quit", "Quit", Group::File, Some(with(Modifiers::COMMAND, Key::Q)), || Window(WindowCommand::Quit))),
+    entry("undo", "Undo", Group::Edit, Some(with(Modifiers::COMMAND, Key::Z)), || Window(WindowCommand::Undo)),
+    also(
+        with(Modifiers::COMMAND, Key::Y),
+        entry("redo", "Redo", Group::Edit, Some(with(CTRL_SHIFT, Key::Z)), || Window(WindowCommand::Redo)),
+    ),
     entry("play", "Play or pause", Group::Run, Some(with(Modifiers::NONE, Key::Space)), || Time(TimeCommand::TogglePlay)),
     entry("forward", "Step forward", Group::Run, Some(with(Modifiers::NONE, Key::ArrowRight)), || Time(TimeCommand::Step(1))),
     entry("back", "Step back", Group::Run, Some(with(Modifiers::NONE, Key::ArrowLeft)), || Time(TimeCommand::Step(-1))),
@@ -80,6 +95,8 @@ pub static COMMANDS: &[Entry] = &[
     entry("repeat", "Repeat at the end", Group::Run, Some(with(Modifiers::NONE, Key::L)), || Time(TimeCommand::ToggleRepeat)),
     section(entry("reset", "Run again, same seed", Group::Run, Some(with(Modifiers::COMMAND, Key::R)), || Session(SessionCommand::Reset))),
     entry("new-seed", "New seed", Group::Run, Some(with(CTRL_SHIFT, Key::R)), || Session(SessionCommand::NewSeed)),
+    entry("look-back", "Look back", Group::View, Some(with(Modifiers::ALT, Key::ArrowLeft)), || View(ViewCommand::Back)),
+    entry("look-forward", "Look forward", Group::View, Some(with(Modifiers::ALT, Key::ArrowRight)), || View(ViewCommand::Forward)),
     entry("deselect", "Clear the selection", Group::View, Some(with(Modifiers::NONE, Key::Escape)), || View(ViewCommand::Select(None))),
     section(entry("theme-light", "Light theme", Group::View, None, || Window(WindowCommand::Theme(ThemeChoice::Light)))),
     entry("theme-dark", "Dark theme", Group::View, None, || Window(WindowCommand::Theme(ThemeChoice::Dark))),
@@ -110,10 +127,10 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
     let menu = Popup::is_any_open(ctx);
     ctx.input_mut(|input| {
         // Shortcuts with more modifiers first: egui lets Ctrl+S match Ctrl+Shift+S.
-        let mut entries: Vec<_> = COMMANDS.iter().filter_map(|c| c.key.map(|k| (k, c))).collect();
+        let mut entries: Vec<_> = COMMANDS.iter().flat_map(|c| c.key.into_iter().chain(c.also).map(move |k| (k, c))).collect();
         entries.sort_by_key(|(k, _)| std::cmp::Reverse(modifiers(k.modifiers)));
         for (shortcut, entry) in entries {
-            let plain = !shortcut.modifiers.command && !matches!(shortcut.logical_key, Key::Escape | Key::F1);
+            let plain = !shortcut.modifiers.command && !shortcut.modifiers.alt && !matches!(shortcut.logical_key, Key::Escape | Key::F1);
             if (focused && plain) || (menu && shortcut.logical_key == Key::Escape) {
                 continue;
             }
@@ -122,6 +139,12 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
             }
         }
     });
+}
+
+/// The keys of a command in words: `Ctrl+Shift+Z or Ctrl+Y`; empty without any.
+#[must_use]
+pub fn keys_text(ctx: &Context, entry: &Entry) -> String {
+    entry.key.iter().chain(&entry.also).map(|key| key_text(ctx, key)).collect::<Vec<_>>().join(" or ")
 }
 
 /// A shortcut as it is printed on the keyboard: `[` where egui says `OpenBracket`.
@@ -148,7 +171,7 @@ mod tests {
     fn names_and_keys_are_unique() {
         let names: BTreeSet<_> = COMMANDS.iter().map(|c| c.name).collect();
         assert_eq!(names.len(), COMMANDS.len());
-        let keys: Vec<_> = COMMANDS.iter().filter_map(|c| c.key).collect();
+        let keys: Vec<_> = COMMANDS.iter().flat_map(|c| c.key.into_iter().chain(c.also)).collect();
         for (i, a) in keys.iter().enumerate() {
             assert!(!keys[..i].contains(a), "{a:?} is given twice");
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, Grid, Id, Key, Label, Modal, RichText, TextEdit, Ui};
 
-use crate::app::commands::{COMMANDS, GROUPS, key_text};
+use crate::app::commands::{COMMANDS, GROUPS, keys_text};
 use crate::app::jobs::Purpose;
 
 /// What waits for the answer on edits that are not saved.
@@ -177,15 +177,15 @@ fn unsaved(ui: &mut Ui, name: &str, next: &Next, close: &mut bool) -> Option<Ans
 fn keys(ui: &mut Ui, close: &mut bool) {
     heading(ui, "Keys");
     for (group, title) in GROUPS {
-        let with_keys: Vec<_> = COMMANDS.iter().filter(|c| c.group == group).filter_map(|c| c.key.map(|k| (c.title, k))).collect();
+        let with_keys: Vec<_> = COMMANDS.iter().filter(|c| c.group == group && c.key.is_some()).collect();
         if with_keys.is_empty() {
             continue;
         }
         ui.label(RichText::new(title.to_uppercase()).small().strong());
         Grid::new(title).num_columns(2).spacing([16.0, 2.0]).min_col_width(150.0).show(ui, |ui| {
-            for (title, key) in with_keys {
-                ui.label(title.trim_end_matches('…'));
-                ui.weak(key_text(ui.ctx(), &key));
+            for entry in with_keys {
+                ui.label(entry.title.trim_end_matches('…'));
+                ui.weak(keys_text(ui.ctx(), entry));
                 ui.end_row();
             }
         });

@@ -25,6 +25,10 @@ pub enum Icon {
     Maximise,
     /// An arrow that comes back.
     Restore,
+    /// An arrow to the left.
+    ArrowLeft,
+    /// An arrow to the right.
+    ArrowRight,
 }
 
 /// A button with an icon. `name` is what screen readers and tests call it; `lit` shows that what it stands for is on.
@@ -91,10 +95,19 @@ fn paint(ui: &Ui, icon: Icon, rect: Rect, colour: Color32) {
             let font = eframe::egui::FontId::proportional(rect.height() * 0.66);
             painter.text(c, eframe::egui::Align2::CENTER_CENTER, "?", font, colour);
         }
+        Icon::ArrowLeft => arrow(ui, c, -r, colour),
+        Icon::ArrowRight => arrow(ui, c, r, colour),
         Icon::Maximise => {
             painter.rect_stroke(Rect::from_center_size(c, Vec2::splat(2.0 * r)), 1.0, Stroke::new(1.3, colour), StrokeKind::Inside);
         }
     }
+}
+
+/// A shaft and a head that points right, or left where `r` is negative.
+fn arrow(ui: &Ui, c: Pos2, r: f32, colour: Color32) {
+    let (stroke, tip) = (Stroke::new(1.5, colour), c + vec2(r, 0.0));
+    ui.painter().line_segment([c - vec2(r, 0.0), tip], stroke);
+    ui.painter().add(Shape::line(vec![tip - vec2(r, r), tip, tip + vec2(-r, r)], stroke));
 }
 
 /// Three quarters of a circle with an arrow head at its end.

@@ -50,17 +50,13 @@ impl PanelLayout {
     /// The arrangement that a session saved, or the designed one where there is none or it cannot be understood.
     #[must_use]
     pub fn new(saved: Option<&str>) -> Self {
-        let read = |text: &str| match ron::from_str::<Node>(text) {
-            // Panels that the file does not know are added below the others, so there must be a column or a row for them.
-            Ok(node @ (Node::Row(_) | Node::Column(_))) => Some(complete(node.tree())),
-            Ok(node) => Some(complete(Node::Column(vec![(1.0, node)]).tree())),
-            Err(error) => {
-                log::warn!("the session's layout cannot be understood ({error}); the panels are arranged as designed");
-                None
-            }
-        };
-        let tree = saved.and_then(read).unwrap_or_else(designed);
-        Self { tree, panels: BTreeMap::new(), maximised: None }
+        Self { tree: tree_of(saved), panels: BTreeMap::new(), maximised: None }
+    }
+
+    /// Arranges the panels as they were saved, or as designed; what each panel shows stays.
+    pub fn restore(&mut self, saved: Option<&str>) {
+        self.tree = tree_of(saved);
+        self.maximised = None;
     }
 
     /// The arrangement for the session file; `None` where it is the designed one.
@@ -161,6 +157,19 @@ fn draw(
 ) {
     let panel = panels.entry(entry.name).or_insert_with(entry.make);
     ui.push_id(entry.name, |ui| panel.ui(ui, look, commands));
+}
+
+fn tree_of(saved: Option<&str>) -> Tree<Pane> {
+    let read = |text: &str| match ron::from_str::<Node>(text) {
+        // Panels that the file does not know are added below the others, so there must be a column or a row for them.
+        Ok(node @ (Node::Row(_) | Node::Column(_))) => Some(complete(node.tree())),
+        Ok(node) => Some(complete(Node::Column(vec![(1.0, node)]).tree())),
+        Err(error) => {
+            log::warn!("the session's layout cannot be understood ({error}); the panels are arranged as designed");
+            None
+        }
+    };
+    saved.and_then(read).unwrap_or_else(designed)
 }
 
 fn designed() -> Tree<Pane> {

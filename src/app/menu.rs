@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use eframe::egui::{Align, Button, Label, Layout, MenuBar, RichText, Ui};
+use eframe::egui::{Align, Button, Label, Layout, MenuBar, RichText, Ui, vec2};
 
-use crate::app::command::{Command, WindowCommand};
-use crate::app::commands::{COMMANDS, Entry, GROUPS, Group, key_text};
+use crate::app::command::{Command, ViewCommand, WindowCommand};
+use crate::app::commands::{COMMANDS, Entry, GROUPS, Group, key_text, keys_text};
+use crate::app::icon::{self, Icon};
 use crate::app::layout::{PanelLayout, entries};
 use crate::app::prefs::Preferences;
 use crate::app::theme::ThemeChoice;
@@ -25,6 +26,14 @@ pub struct MenuLook<'a> {
     pub edited: bool,
     /// What the stream on screen is.
     pub title: &'a str,
+    /// What would be taken back, if anything.
+    pub undo: Option<&'a str>,
+    /// What would be made again, if anything.
+    pub redo: Option<&'a str>,
+    /// True if something was looked at before.
+    pub back: bool,
+    /// True if something was looked at after.
+    pub forward: bool,
 }
 
 /// Draws it.
@@ -48,6 +57,17 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
                 }
             });
         }
+        ui.add_space(8.0);
+        for (icon, name, able, command) in [
+            (Icon::ArrowLeft, "Look back", look.back, ViewCommand::Back),
+            (Icon::ArrowRight, "Look forward", look.forward, ViewCommand::Forward),
+        ] {
+            let hint = COMMANDS.iter().find(|c| c.title == name).map_or_else(String::new, |c| keys_text(ui.ctx(), c));
+            let pressed = ui.add_enabled_ui(able, |ui| icon::sized(ui, icon, name, false, vec2(20.0, 18.0))).inner;
+            if pressed.on_hover_text(format!("{name} ({hint})")).clicked() {
+                commands.push(command.into());
+            }
+        }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let name = look.session.and_then(Path::file_name).map_or_else(|| "unsaved session".into(), |n| n.to_string_lossy());
             if look.edited {
@@ -70,11 +90,25 @@ fn item(ui: &mut Ui, look: &MenuLook<'_>, entry: &Entry, commands: &mut Vec<Comm
         }
         return;
     }
-    let mut button = Button::new(entry.title);
+    let edit = match (entry.make)() {
+        Command::Window(WindowCommand::Undo) => Some(look.undo),
+        Command::Window(WindowCommand::Redo) => Some(look.redo),
+        _ => None,
+    };
+    let title = match edit {
+        Some(Some(what)) => format!("{}: {what}", entry.title),
+        _ => entry.title.to_owned(),
+    };
+    let able = match (entry.make)() {
+        Command::View(ViewCommand::Back) => look.back,
+        Command::View(ViewCommand::Forward) => look.forward,
+        _ => edit != Some(None),
+    };
+    let mut button = Button::new(title);
     if let Some(key) = entry.key {
         button = button.shortcut_text(key_text(ui.ctx(), &key));
     }
-    if ui.add(button).clicked() {
+    if ui.add_enabled(able, button).clicked() {
         commands.push((entry.make)());
         ui.close();
     }

@@ -14,6 +14,7 @@ pub mod commands;
 pub mod dialogs;
 pub mod facts;
 pub mod focus;
+pub mod history;
 pub mod icon;
 pub mod inspector;
 pub mod jobs;
@@ -21,7 +22,9 @@ pub mod lanes_panel;
 pub mod layout;
 pub mod menu;
 pub mod neighbours;
+mod notices;
 pub mod offscreen;
+mod paint;
 pub mod params;
 pub mod prefs;
 mod read_row;
@@ -36,6 +39,7 @@ mod testing;
 pub mod theme;
 pub mod timeline;
 pub mod timeline_bar;
+pub mod undo;
 
 use std::path::PathBuf;
 

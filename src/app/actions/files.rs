@@ -97,6 +97,9 @@ impl App {
         self.planning = false;
         self.opening = None;
         self.removed = None;
+        self.undo.clear();
+        self.history.clear();
+        self.looked_at = None;
         // Its run goes too: nothing of it may stand under the new session's name.
         self.runs.clear();
         self.layout = PanelLayout::new(session.view.layout.as_deref());
@@ -129,7 +132,13 @@ impl App {
                         if self.session.source == saved.source {
                             self.session.source = source.clone();
                         }
-                        saved.source = source;
+                        let old = std::mem::replace(&mut saved.source, source);
+                        let source = &saved.source;
+                        self.undo.each_session(|s| {
+                            if s.source == old {
+                                s.source.clone_from(source);
+                            }
+                        });
                     }
                     if let Some(saved) = self.saving.take() {
                         self.kept = saved;

@@ -2,13 +2,14 @@
 
 mod files;
 mod session;
+mod undo;
 mod view;
 mod window;
 
 use eframe::egui::ViewportCommand;
 
 use crate::app::app::App;
-use crate::app::command::Command;
+use crate::app::command::{Command, TimeCommand};
 use crate::app::dialogs::{Answer, Next};
 use crate::app::jobs::Done;
 
@@ -25,6 +26,9 @@ impl App {
             changed |= match command {
                 Command::Time(command) => {
                     let before = self.timeline.clone();
+                    if matches!(command, TimeCommand::Home | TimeCommand::End) {
+                        self.history.leave(&self.selection, before.wanted());
+                    }
                     self.timeline.command(command);
                     self.timeline != before
                 }

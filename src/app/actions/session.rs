@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::undo;
 use crate::app::app::App;
 use crate::app::command::{LaneCommand, SessionCommand};
 use crate::param::{ParamValue, Params};
@@ -27,6 +28,9 @@ impl App {
         }
         // A colour is no number: the run on screen is shown in it as it is.
         let same_run = matches!(command, SessionCommand::Lane(LaneCommand::Recolour { .. }));
+        let again = matches!(command, SessionCommand::Reset);
+        let (title, thing) = undo::title(&command, &self.session, self.removed.as_ref().map(|(_, lane)| lane));
+        let was = self.before();
         let session = &mut self.session;
         let before = session.clone();
         match command {
@@ -49,14 +53,14 @@ impl App {
             SessionCommand::Backend(backend) => session.backend = backend,
             SessionCommand::Seed(seed) => session.seed = seed,
             SessionCommand::NewSeed => session.seed = session.seed.wrapping_add(1),
-            SessionCommand::Reset => {
-                self.replan();
-                return true;
-            }
+            SessionCommand::Reset => {}
         }
-        let changed = *session != before;
-        if changed && !same_run {
-            self.replan();
+        let changed = *session != before || again;
+        if changed {
+            self.record(title, was, thing);
+            if !same_run {
+                self.replan();
+            }
         }
         changed
     }

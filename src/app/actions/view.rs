@@ -6,6 +6,12 @@ use crate::panel::Subject;
 
 impl App {
     pub(in crate::app) fn view_command(&mut self, command: ViewCommand) -> bool {
+        let changed = self.look_at(command);
+        self.history.look(&self.selection, self.timeline.wanted());
+        changed
+    }
+
+    fn look_at(&mut self, command: ViewCommand) -> bool {
         let selection = &mut self.selection;
         match command {
             ViewCommand::Hover(write) => selection.hovered = Some(write),
@@ -19,6 +25,8 @@ impl App {
             ViewCommand::Extend(write) => selection.extend_to(write),
             ViewCommand::Toggle(write) => selection.toggle(write),
             ViewCommand::Pin(pin) => selection.pin = pin,
+            ViewCommand::Back => return self.revisit(false),
+            ViewCommand::Forward => return self.revisit(true),
             ViewCommand::KvHead(head) => self.session.view.kv_head = head,
             ViewCommand::QueryHead(head) => self.session.view.query_head = head,
         }

@@ -17,6 +17,8 @@ impl App {
         match command {
             // There is nothing to save yet.
             WindowCommand::Save | WindowCommand::SaveAs | WindowCommand::SaveAsPath if self.opening.is_some() => {}
+            WindowCommand::Undo => self.step_back(false),
+            WindowCommand::Redo => self.step_back(true),
             WindowCommand::Open => self.jobs.pick(Purpose::Open, String::new()),
             WindowCommand::OpenPath => self.ask_path(Purpose::Open, None),
             WindowCommand::OpenFile(path) => self.open(path),
@@ -46,12 +48,31 @@ impl App {
                 self.preferences.scale = 1.0;
                 self.restyle();
             }
-            WindowCommand::TogglePanel(name) => self.layout.toggle(name),
-            WindowCommand::ShowPanel(name) => self.layout.bring(name),
-            WindowCommand::ResetLayout => self.layout.reset(),
+            WindowCommand::TogglePanel(_) | WindowCommand::ShowPanel(_) | WindowCommand::ResetLayout => self.panel_command(&command),
             WindowCommand::ToggleKeys => self.dialogs.toggle_keys(),
             WindowCommand::Quit => self.ctx.send_viewport_cmd(ViewportCommand::Close),
         }
+    }
+
+    /// Commands that move panels about.
+    fn panel_command(&mut self, command: &WindowCommand) {
+        let was = self.layout.save();
+        let title = match *command {
+            WindowCommand::TogglePanel(name) => {
+                self.layout.toggle(name);
+                if self.layout.shows(name) { "show a panel" } else { "hide a panel" }
+            }
+            WindowCommand::ShowPanel(name) => {
+                self.layout.bring(name);
+                "show a panel"
+            }
+            WindowCommand::ResetLayout => {
+                self.layout.reset();
+                "reset the layout"
+            }
+            _ => return,
+        };
+        self.record_layout(title, was);
     }
 
     pub(in crate::app) fn rescale(&mut self, tenths: i8) {
@@ -77,7 +98,9 @@ impl App {
         let (theme, edited) = (self.options.theme.unwrap_or(self.preferences.theme), self.edited());
         let session = self.path.as_deref().or(self.opening.as_deref());
         let title = self.runs.current().map_or("", |r| r.plan.stream.labels().title.as_str());
-        MenuLook { preferences: &self.preferences, theme, layout: &self.layout, session, edited, title }
+        let (undo, redo) = (self.undo.undoes(), self.undo.redoes());
+        let (back, forward) = (self.history.can_go_back(), self.history.can_go_forward());
+        MenuLook { preferences: &self.preferences, theme, layout: &self.layout, session, edited, title, undo, redo, back, forward }
     }
 
     pub(in crate::app) fn ask_path(&mut self, purpose: Purpose, note: Option<String>) {

@@ -1,0 +1,104 @@
+//! Painting the window: bars and side panels around the panels of the centre.
+
+use std::sync::Arc;
+
+use eframe::egui::{CentralPanel, Frame, Margin, Panel, Ui};
+
+use crate::app::app::App;
+use crate::app::command::Command;
+use crate::app::session_panel::{self, SessionLook};
+use crate::app::status_bar::{self, Status};
+use crate::app::{layout, menu, notices, theme, timeline_bar};
+use crate::panel::{LaneLook, Look, PANELS};
+use crate::session::lanes as lane_list;
+use crate::session::plan::PlanLane;
+
+impl App {
+    pub(super) fn paint(&mut self, ui: &mut Ui, asked: &mut Vec<Command>) {
+        let dark = ui.visuals().dark_mode;
+        let surface = |h: i8, v: i8| Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::symmetric(h, v));
+        let (bar, side) = (surface(8, 3), surface(8, 4));
+        Panel::top("menu").frame(bar).show(ui, |ui| menu::ui(ui, &self.menu_look(), asked));
+        if let Some(run) = self.runs.current()
+            && notices::strips(ui, run, self.dismissed)
+        {
+            self.dismissed += 1;
+        }
+        Panel::bottom("status").frame(bar).exact_size(22.0).show(ui, |ui| {
+            let frame_seconds = (!self.options.without_times).then_some(self.frame_seconds);
+            let computing = self.opening.is_some() || self.planning || self.runs.computing();
+            let exporting = self.exporting.as_ref().map(|e| e.share);
+            let status = Status { run: self.runs.current(), computing, exporting, notice: self.notice.as_deref(), frame_seconds };
+            status_bar::ui(ui, status, asked);
+        });
+        let without_times = self.options.without_times;
+        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, states, removed, .. } =
+            self;
+        let plan = runs.current().map(|r| Arc::clone(&r.plan));
+        let high = plan.as_ref().map_or(timeline_bar::PLAIN, |plan| bar.height(plan));
+        Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
+            if let Some(plan) = &plan {
+                bar.ui(ui, plan, timeline, selection, asked);
+            }
+        });
+        Panel::left("session").frame(side).default_size(296.0).size_range(296.0..=440.0).show(ui, |ui| {
+            // While a file is being opened there is no session to set.
+            if opening.is_none() {
+                let removed = removed.as_ref().map(|(_, lane)| lane);
+                let look = SessionLook { session, plan: plan.as_deref(), problem: problem.as_ref(), layers, removed };
+                session_panel::ui(ui, look, asked);
+            }
+        });
+        let Some(run) = runs.current() else {
+            notices::loading(ui, opening.as_deref(), problem.as_ref());
+            return;
+        };
+        // Colours are the session's as it is set now: giving a lane another runs nothing again.
+        let colours = lane_list::colours(&session.lanes);
+        let place = |plan: &PlanLane| match session.lanes.get(plan.index) {
+            Some(lane) if lane.name == plan.name => colours[plan.index],
+            _ => plan.colour,
+        };
+        let lanes: Vec<LaneLook<'_>> = run
+            .plan
+            .lanes
+            .iter()
+            .zip(run.traces.iter().zip(&run.spent))
+            .map(|(plan, (trace, &spent))| LaneLook {
+                plan,
+                trace,
+                spent: if without_times { (0.0, 0) } else { spent },
+                colour: theme::lane_colour(place(plan), dark),
+            })
+            .collect();
+        let (kv, group) = (run.plan.stream.kv_heads(), run.plan.stream.query_heads() / run.plan.stream.kv_heads());
+        let kv_head = session.view.kv_head.min(kv - 1);
+        let look = Look {
+            plan: &run.plan,
+            lanes: &lanes,
+            writes: timeline.writes(),
+            reached: run.reached,
+            kv_head,
+            query_head: kv_head * group + session.view.query_head.min(group - 1),
+            selection,
+            studies,
+            states,
+        };
+        let shown_large = layout.maximised() == Some(layout::RECALL);
+        Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
+            if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL && !shown_large) {
+                Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(300.0).size_range(80.0..=600.0).show(ui, |ui| {
+                    ui.add_space(4.0);
+                    layout.heading(ui, recall);
+                    layout.panel(ui, layout::RECALL, &look, asked);
+                });
+            }
+            CentralPanel::default().frame(Frame::NONE).show(ui, |ui| inspector.ui(ui, &look, asked));
+        });
+        if let Some(problem) = problem {
+            notices::stale(ui, problem);
+        }
+        let centre = Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::same(0));
+        CentralPanel::default().frame(centre).show(ui, |ui| layout.ui(ui, &look, asked));
+    }
+}
