@@ -21,6 +21,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var id = step.raw_start + pair;
     if pair >= step.raw_count {
         id = cached[head * step.cache + pair - step.raw_count];
+        // A place that a hand has emptied.
+        if id >= step.writes {
+            return;
+        }
     }
     let query_head = head * (QUERY_HEADS / HEADS) + step.member;
     let sums = QUERY_HEADS * step.block_reads * (DV + 4u) + (query_head * step.block_reads + step.read_at) * 2u;

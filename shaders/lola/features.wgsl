@@ -9,7 +9,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let head = group.y;
     let first = group.x * 4u;
     let at = head * step.fold_stride + min(first + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(step.folded - 1u));
-    let writes = head * step.writes + vec4<u32>(folded[at.x], folded[at.y], folded[at.z], folded[at.w]);
+    let writes = head * step.writes + min(vec4<u32>(folded[at.x], folded[at.y], folded[at.z], folded[at.w]), vec4<u32>(step.writes - 1u));
     for (var i = lane; i < DK; i += GROUP) {
         let base = writes * DK + i;
         rows[i] = vec4<f32>(keys[base.x], keys[base.y], keys[base.z], keys[base.w]);

@@ -48,10 +48,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             var v = 0.0;
             if i < step.folded {
                 let id = folded[head * step.fold_stride + i];
-                if first + c < D {
+                // Nothing is in a place that a hand has emptied.
+                if id < step.writes && first + c < D {
                     p = feature(head, i, id, first + c);
                 }
-                if columns + c < DV {
+                if id < step.writes && columns + c < DV {
                     v = values[(head * step.writes + id) * DV + columns + c];
                 }
             }

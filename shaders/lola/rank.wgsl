@@ -1,14 +1,15 @@
 // Each candidate's rank: how many candidates are better. Larger is better; of equal ones the earlier, which is the older
 // write; one that is no number is the worst. No sorting, so nothing depends on the order of threads.
-@group(0) @binding(0) var<storage, read> scores: array<f32>;
+// Their bits: scores are not negative, so that these are in their order; `favour` may have put others in their place.
+@group(0) @binding(0) var<storage, read> scores: array<u32>;
 @group(0) @binding(1) var<storage, read_write> ranks: array<u32>;
 @group(0) @binding(2) var<storage, read_write> record: array<u32>;
 
 var<workgroup> tile: array<u32, GROUP>;
 
-// Scores are not negative, so their bits are in their order. 0 is for NaN.
-fn order(x: f32) -> u32 {
-    return select(bitcast<u32>(x) + 1u, 0u, is_nan(x));
+// 0 is for NaN.
+fn order(bits: u32) -> u32 {
+    return select(bits + 1u, 0u, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
 @compute @workgroup_size(GROUP)
@@ -33,10 +34,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         ranks[row + at] = rank;
         let to = step.record_at + head * step.record_stride;
         if rank + 1u == step.kept {
-            record[to + RECORD_KEPT] = bitcast<u32>(score);
+            record[to + RECORD_KEPT] = score;
         }
         if rank == step.kept {
-            record[to + RECORD_FOLDED] = bitcast<u32>(score);
+            record[to + RECORD_FOLDED] = score;
         }
     }
 }

@@ -47,7 +47,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             seen = vec4<u32>(id) < visible_to;
             if pair >= raw {
                 id = cached[head * step.cache + pair - raw];
-                seen = vec4<bool>(true);
+                // Not where a hand has emptied the place.
+                seen = vec4<bool>(id < step.writes);
+                id = min(id, step.writes - 1u);
             }
             pair_ids[lane] = id;
             let key = (head * step.writes + id) * DK;

@@ -12,7 +12,8 @@
 
 fn candidate(head: u32, at: u32) -> u32 {
     if at < step.cached {
-        return cached[head * step.cache + at];
+        // Nobody looks at the score of an empty place.
+        return min(cached[head * step.cache + at], step.writes - 1u);
     }
     return step.raw_start + at - step.cached;
 }

@@ -85,3 +85,24 @@ pub(super) fn set_last(written: &mut TraceBlock, channel: usize, kv_head: usize,
         Values::I32(v) => v[at] = to as i32,
     }
 }
+
+/// Adds to the last entry of a head in a channel of one whole number a step.
+pub(super) fn add_last(written: &mut TraceBlock, channel: usize, kv_head: usize, more: i32) {
+    let Some(piece) = newest(written, channel).map(|at| &mut written.pieces[at]) else { return };
+    let at = (kv_head + 1) * piece.range.len() - 1;
+    if let Values::I32(v) = &mut piece.values {
+        v[at] += more;
+    }
+}
+
+/// Puts an id into the last list of a head in a channel of ascending lists.
+pub(super) fn insert_last(written: &mut TraceBlock, channel: usize, kv_head: usize, id: i32) {
+    let Some(piece) = newest(written, channel).map(|at| &mut written.pieces[at]) else { return };
+    let list = (kv_head + 1) * piece.range.len() - 1;
+    let (Some(lengths), Values::I32(ids)) = (&mut piece.lengths, &mut piece.values) else { return };
+    let end = lengths[..=list].iter().sum::<u32>() as usize;
+    let start = end - lengths[list] as usize;
+    let place = start + ids[start..end].partition_point(|other| *other < id);
+    ids.insert(place, id);
+    lengths[list] += 1;
+}

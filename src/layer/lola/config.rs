@@ -98,7 +98,8 @@ impl Config {
         self.written(steps).saturating_sub(self.window)
     }
 
-    /// Pairs in the cache after `steps` steps. Nothing is folded before the cache is full, and a full one stays full.
+    /// Pairs in the cache after `steps` steps, or places where hands have emptied some. Nothing else is folded before the cache is
+    /// full, and a full one stays full.
     #[must_use]
     pub fn cached(&self, steps: usize) -> usize {
         self.outside_window(steps).min(self.cache)

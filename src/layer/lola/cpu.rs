@@ -8,11 +8,13 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
 use super::config::{Config, Recorded, Score, Step};
+use super::hand::EMPTY;
 use super::score::{self, add_kernel_errors};
 use super::trace::{HeadTrace, channel, kept_whole};
 use crate::layer::feature::FeatureMap;
 use crate::layer::real::{EPSILON, Real, cast};
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
+use crate::session::hand::{self, Hand};
 use crate::stream::Stream;
 use crate::trace::{TraceBlock, Values};
 
@@ -31,6 +33,8 @@ struct Shared<R> {
     map: FeatureMap<R>,
     /// w of each query head.
     linear_weights: Vec<f64>,
+    /// Which pairs are kept by hand, and from when on.
+    hands: Arc<[Hand]>,
 }
 
 /// One key/value head's memory (the window is the stream itself).
@@ -95,7 +99,8 @@ impl<R: Real> Lola<R> {
             Score::Attention => heads.iter_mut().for_each(|h| h.given = vec![R::zero(); writes]),
             Score::Sre | Score::Fifo | Score::Kernel => {}
         }
-        Ok(Self { shared: Shared { config, stream, map, linear_weights }, heads, position: 0 })
+        let hands = Arc::clone(&setup.hands);
+        Ok(Self { shared: Shared { config, stream, map, linear_weights, hands }, heads, position: 0 })
     }
 }
 
@@ -127,18 +132,22 @@ impl<R: Real> Layer for Lola<R> {
         let (heads, d, dv) = (self.heads.len(), self.shared.map.dim(), self.shared.stream.value_dim());
         let state = self.heads.iter().flat_map(|h| h.state.iter().copied()).collect();
         let normaliser = self.heads.iter().flat_map(|h| h.normaliser.iter().copied()).collect();
-        let cached = self.heads.iter().flat_map(|h| h.cached.iter().map(|&id| id as i32)).collect();
         let n = self.shared.config.cached(self.position);
+        // Places that hands have emptied come last.
+        let places = |h: &Head<R>| h.cached.iter().map(|&id| id as i32).chain(std::iter::repeat(EMPTY)).take(n).collect::<Vec<_>>();
+        let cached: Vec<Vec<i32>> = self.heads.iter().map(places).collect();
         let mut arrays = vec![
             StateArray { name: "state", shape: vec![heads, d, dv], values: R::values(state) },
             StateArray { name: "normaliser", shape: vec![heads, d], values: R::values(normaliser) },
-            StateArray { name: "cached", shape: vec![heads, n], values: Values::I32(cached) },
+            StateArray { name: "cached", shape: vec![heads, n], values: Values::I32(cached.concat()) },
         ];
         if self.shared.config.score == Score::Attention {
-            let window = self.shared.config.outside_window(self.position)..self.shared.config.written(self.position);
-            let of_head = |h: &Head<R>| h.cached.iter().copied().chain(window.clone()).map(|id| h.given[id]).collect::<Vec<_>>();
-            let received = self.heads.iter().flat_map(of_head).collect();
-            arrays.push(StateArray { name: "received", shape: vec![heads, n + window.len()], values: R::values(received) });
+            let of_head = |(h, ids): (&Head<R>, &Vec<i32>)| {
+                let kept = kept_whole(&self.shared.config, self.position, ids);
+                kept.into_iter().map(|id| h.given.get(id).copied().unwrap_or_else(R::zero)).collect::<Vec<_>>()
+            };
+            let received: Vec<R> = self.heads.iter().zip(&cached).flat_map(of_head).collect();
+            arrays.push(StateArray { name: "received", shape: vec![heads, received.len() / heads], values: R::values(received) });
         }
         Ok(Snapshot { position: self.position, arrays })
     }
@@ -157,10 +166,12 @@ impl<R: Real> Layer for Lola<R> {
         for (h, head) in self.heads.iter_mut().enumerate() {
             head.state.iter_mut().zip(&state[h * d * dv..]).for_each(|(to, &from)| *to = from);
             head.normaliser.iter_mut().zip(&normaliser[h * d..]).for_each(|(to, &from)| *to = from);
-            head.cached = cached[h].iter().map(|&id| id as usize).collect();
+            head.cached = cached[h].iter().filter(|id| **id != EMPTY).map(|&id| id as usize).collect();
             if !received.is_empty() || config.score == Score::Attention {
                 head.given.fill(R::zero());
-                kept[h].iter().zip(&received[h * kept[h].len()..]).for_each(|(&id, &sum)| head.given[id] = sum);
+                for (&id, &sum) in kept[h].iter().zip(&received[h * kept[h].len()..]) {
+                    head.given.get_mut(id).into_iter().for_each(|given| *given = sum);
+                }
             }
         }
         self.position = snapshot.position;
@@ -275,13 +286,18 @@ impl<R: Real> Head<R> {
             Score::Random | Score::Attention => ids.iter().map(|&id| self.given[id]).collect(),
             Score::Kernel => kernel_errors(shared, index, step, &ids),
         };
-        let order = ranking(&scores);
+        // Without hands as many as [`Step::kept`]; a hand may have emptied a place.
+        let places = shared.config.cache.min(ids.len());
+        let update = step.writes.start / shared.config.chunk;
+        let by_hand: Vec<bool> = ids.iter().map(|&id| hand::keeps(&shared.hands, index, id, update)).collect();
+        let order = ranking(&scores, &by_hand);
         let mut keep = vec![false; ids.len()];
-        order[..step.kept].iter().for_each(|&at| keep[at] = true);
+        order[..places].iter().for_each(|&at| keep[at] = true);
         let (kept, folded): (Vec<_>, Vec<_>) = ids.iter().zip(&keep).partition(|&(_, &keep)| keep);
         let folded: Vec<usize> = folded.into_iter().map(|(&id, _)| id).collect();
         if let Some(trace) = trace {
-            trace.record(&shared.config, step, &Selection { ids: &ids, scores: &scores, keep: &keep, order: &order });
+            let (was, scores, by_hand) = (self.cached.len(), &scores, &by_hand);
+            trace.record(&shared.config, &Selection { ids: &ids, was, scores, keep: &keep, order: &order, by_hand });
         }
         self.cached = kept.into_iter().map(|(&id, _)| id).collect();
         self.fold(shared, index, &folded);
@@ -361,42 +377,52 @@ struct Pairs<R> {
 /// One update's candidates, in the order of their ids, and what became of them.
 pub(super) struct Selection<'a, R> {
     pub ids: &'a [usize],
+    /// How many of them, the first, were in the cache.
+    pub was: usize,
     pub scores: &'a [R],
     pub keep: &'a [bool],
     /// Places in the lists above, best first.
     pub order: &'a [usize],
+    /// Those that a hand keeps.
+    pub by_hand: &'a [bool],
 }
 
 impl<R: Real> HeadTrace<R> {
     /// Records one update.
-    fn record(&mut self, config: &Config, step: &Step, selection: &Selection<'_, R>) {
-        let Selection { ids, scores, keep, order } = *selection;
-        let recorded = if config.recorded == Recorded::All { 0..ids.len() } else { step.cached..ids.len() };
+    fn record(&mut self, config: &Config, selection: &Selection<'_, R>) {
+        let Selection { ids, was, scores, keep, order, by_hand } = *selection;
+        let kept = config.cache.min(ids.len());
+        let recorded = if config.recorded == Recorded::All { 0..ids.len() } else { was..ids.len() };
         self.candidates.extend(ids[recorded.clone()].iter().map(|&id| id as i32));
         self.scores.extend(&scores[recorded.clone()]);
         self.candidate_lengths.push(recorded.len() as u32);
-        let (was, new) = (0..step.cached, step.cached..ids.len());
+        let (old, new) = (0..was, was..ids.len());
         let before = self.admitted.len();
         self.admitted.extend(new.filter(|&at| keep[at]).map(|at| ids[at] as i32));
         self.admitted_lengths.push((self.admitted.len() - before) as u32);
         let before = self.displaced.len();
-        self.displaced.extend(was.filter(|&at| !keep[at]).map(|at| ids[at] as i32));
+        self.displaced.extend(old.filter(|&at| !keep[at]).map(|at| ids[at] as i32));
         self.displaced_lengths.push((self.displaced.len() - before) as u32);
-        let worst_kept = (config.cache > 0 && step.kept == config.cache).then(|| scores[order[step.kept - 1]]);
-        self.threshold.push(worst_kept.unwrap_or_else(R::nan));
-        self.select_margin.push(match worst_kept {
-            Some(kept) if step.folded > 0 => config.score.margin(kept, scores[order[step.kept]]),
+        let worst = (config.cache > 0 && kept == config.cache).then(|| order[kept - 1]);
+        // Where hands keep all of them, no score is enough.
+        self.threshold.push(worst.map_or_else(R::nan, |at| if by_hand[at] { R::infinity() } else { scores[at] }));
+        self.select_margin.push(match worst {
+            Some(at) if kept < ids.len() && !by_hand[at] => config.score.margin(scores[at], scores[order[kept]]),
             _ => R::infinity(),
         });
-        self.cached_count.push(step.kept as i32);
+        self.cached_count.push(kept as i32);
     }
 }
 
-/// Places of the scores, the largest first; equal ones by place, which is by id; one that is no number counts as the smallest.
-fn ranking<R: Real>(scores: &[R]) -> Vec<usize> {
+/// Places of the scores: first those that a hand keeps, then the largest first; equal ones by place, which is by id; one that is no
+/// number counts as the smallest.
+fn ranking<R: Real>(scores: &[R], by_hand: &[bool]) -> Vec<usize> {
     let key = |&at: &usize| if scores[at].is_nan() { R::neg_infinity() } else { scores[at] };
     let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal).then(a.cmp(b)));
+    order.sort_by(|a, b| {
+        let by_score = key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal);
+        by_hand[*b].cmp(&by_hand[*a]).then(by_score).then(a.cmp(b))
+    });
     order
 }
 

@@ -9,6 +9,7 @@ use crate::layer::effective::{Effective, ReadOf, Store};
 use crate::layer::feature::FeatureMap;
 use crate::layer::full::effective::logits;
 use crate::layer::real::EPSILON;
+use crate::session::hand;
 use crate::trace::LaneTrace;
 
 /// The weight of every write that a read may see. Raw writes, those of the newest chunk among them, are the window's: they have
@@ -23,9 +24,13 @@ pub(super) fn of(setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<E
         return None;
     }
     let raw = config.step(chunk).raw.start;
+    // What was in the state when it was forgotten is nowhere.
+    let forgotten = hand::forgotten(&setup.hands, head, chunk);
+    let gone = |write: usize| forgotten.is_some_and(|step| index.at(write, step) == Place::State);
     let stores: Vec<Store> = (0..after)
         .map(|write| match index.at(write, chunk) {
             Place::Cache if write < raw => Store::Cache,
+            Place::State if write < raw && gone(write) => Store::Gone,
             Place::State if write < raw => Store::State,
             _ => Store::Window,
         })
@@ -33,7 +38,7 @@ pub(super) fn of(setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<E
     let keys = stream.keys_of(head);
     let keys = keys.slice(s![..after, ..]);
     let logits = logits(config.beta, read.query, &keys);
-    let whole = |store: &Store| *store != Store::State;
+    let whole = |store: &Store| matches!(store, Store::Window | Store::Cache);
     // The largest logit of a pair kept whole, or 0 if that is larger, is taken out of every part, as the layer does.
     let top = logits.iter().zip(&stores).filter(|(_, s)| whole(s)).map(|(z, _)| *z).fold(0.0, f64::max);
     let scale = (-top).exp();
@@ -46,6 +51,7 @@ pub(super) fn of(setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<E
             *weight = linear * product;
         }
     }
+    weights.iter_mut().zip(&stores).filter(|(_, s)| **s == Store::Gone).for_each(|(w, _)| *w = 0.0);
     let normaliser = weights.iter().sum::<f64>() + EPSILON * scale;
     for w in &mut weights {
         *w /= normaliser;

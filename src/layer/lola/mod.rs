@@ -24,6 +24,7 @@ pub mod config;
 pub mod cpu;
 mod effective;
 pub mod gpu;
+mod hand;
 pub mod residency;
 mod score;
 pub mod trace;
@@ -33,8 +34,10 @@ use std::sync::Arc;
 use crate::gpu::GpuStream;
 use crate::layer::effective::{Effective, ReadOf};
 use crate::layer::feature::{self, FEATURES, FMAP, PROJECTION, SEED, SHARPNESS};
+use crate::layer::handed::handed;
 use crate::layer::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
+use crate::session::hand::Hand;
 use crate::trace::{ChannelSpec, LaneTrace};
 
 use config::Config;
@@ -142,6 +145,10 @@ impl LayerKind for LolaKind {
         Config::linear_weights(setup).map(|_| ()).map_err(|e| setup.params.conflict("linear_weight", e.to_string()))
     }
 
+    fn check_hand(&self, setup: &Setup, hand: &Hand) -> Result<(), String> {
+        hand::check(setup, hand)
+    }
+
     fn channels(&self, setup: &Setup) -> Vec<ChannelSpec> {
         trace::channels(setup)
     }
@@ -159,14 +166,15 @@ impl LayerKind for LolaKind {
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {
-        Ok(match precision {
+        let layer: Box<dyn Layer> = match precision {
             Precision::Single => Box::new(cpu::Lola::<f32>::new(setup)?),
             Precision::Double => Box::new(cpu::Lola::<f64>::new(setup)?),
-        })
+        };
+        Ok(handed(layer, setup, hand::lay))
     }
 
     fn gpu(&self, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
-        Ok(Box::new(gpu::Lola::new(setup, stream)?))
+        Ok(handed(Box::new(gpu::Lola::new(setup, stream)?), setup, hand::lay))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::layer::{Derived, LayerError, Setup, Snapshot};
 use crate::trace::{Axis, Channel, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
 
 use super::config::{Config, Recorded, Score};
+use super::hand::EMPTY;
 use super::residency::Residency;
 
 /// The channels' places in the list, and so the numbers of pieces.
@@ -222,7 +223,7 @@ fn score_table(config: &Config, ids: &Channel, scores: &Channel, head: usize, st
     }
 }
 
-/// The cached ids of each head in a snapshot.
+/// The cached ids of each head in a snapshot; [`EMPTY`] where a hand has emptied a place.
 ///
 /// # Errors
 /// If there are not as many as belong to the snapshot's position, or one is outside the stream.
@@ -234,7 +235,7 @@ pub(super) fn cached_ids(config: &Config, snapshot: &Snapshot) -> Result<Vec<Vec
         Some(ids)
             if snapshot.position <= config.steps()
                 && ids.len() == n * config.kv_heads
-                && ids.iter().all(|&id| (0..outside).contains(&id)) =>
+                && ids.iter().all(|&id| (EMPTY..outside).contains(&id)) =>
         {
             Ok((0..config.kv_heads).map(|h| ids[h * n..(h + 1) * n].to_vec()).collect())
         }
@@ -242,7 +243,8 @@ pub(super) fn cached_ids(config: &Config, snapshot: &Snapshot) -> Result<Vec<Vec
     }
 }
 
-/// The writes whose received attention is part of the state after `position` steps: the cached ids, then those in the window.
+/// The writes whose received attention is part of the state after `position` steps: the cached ids, then those in the window. Outside
+/// the stream where a place of the cache is empty.
 pub(super) fn kept_whole(config: &Config, position: usize, cached: &[i32]) -> Vec<usize> {
     let window = config.outside_window(position)..config.written(position);
     cached.iter().map(|&id| id as usize).chain(window).collect()

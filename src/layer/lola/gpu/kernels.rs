@@ -23,6 +23,8 @@ pub(super) const QUERIES: usize = GROUP;
 pub(super) const TILE: usize = 4;
 /// Side of the tile of H that one workgroup of `fold` owns.
 const SIDE: usize = 16;
+/// The bits that a pair kept by hand has for a score where it is ranked: above those of every number that is not negative.
+pub(super) const FIRST: u32 = 0xff80_0000;
 /// Numbers in a step's record before its lists: the scores at the cut, and how many stayed.
 pub(super) const RECORD_LISTS: usize = 3;
 
@@ -153,6 +155,8 @@ pub(super) struct Buffers {
     pub record: wgpu::Buffer,
     /// What each write is scored by [heads, T], where that is drawn once or is the attention received so far.
     pub given: wgpu::Buffer,
+    /// Which writes hands keep [heads, T], where there are hands.
+    pub kept: wgpu::Buffer,
 }
 
 /// The kernels, bound to their buffers.
@@ -161,6 +165,8 @@ pub(super) struct Kernels {
     pub read: Bound,
     pub score: Bound,
     pub rank: Bound,
+    /// Only where there are hands.
+    pub favour: Option<Bound>,
     pub compact: Bound,
     pub features: Bound,
     pub fold: Bound,
@@ -236,6 +242,7 @@ impl Shape {
             ("GIVEN", Constant::Bool(matches!(config.score, Score::Random | Score::Attention))),
             ("ATTENTION", Constant::Bool(config.score == Score::Attention)),
             ("MOST_LOGIT", Constant::F32(MOST_LOGIT as f32)),
+            ("FIRST", Constant::U32(FIRST)),
             ("EPSILON", Constant::F32(EPSILON as f32)),
             ("RECORD_KEPT", 0.into()),
             ("RECORD_FOLDED", 1.into()),
@@ -284,12 +291,14 @@ pub(super) fn build(
     let weights = Weights::upload(gpu, setup, shape)?;
     check_workgroup(gpu, shape, &weights)?;
     check_loops(gpu, shape, &weights, config.score)?;
+    let by_hand = !setup.hands.is_empty();
     let buffers = Buffers {
         state: gpu.zeroed("LoLA's linear state", shape.heads * shape.state_numbers())?,
         cached: gpu.zeroed("LoLA's cache", shape.heads * config.cache)?,
         answers: gpu.zeroed("the outputs of a block of LoLA", answers)?,
         record: gpu.zeroed("the trace of a block of LoLA", record)?,
         given: given(gpu, setup, config, shape)?,
+        kept: gpu.zeroed("what hands keep in LoLA's cache", if by_hand { shape.heads * config.writes } else { 1 })?,
     };
     let scores = gpu.zeroed("LoLA's scores", shape.heads * shape.candidates)?;
     let ranks = gpu.zeroed("LoLA's ranks", shape.heads * shape.candidates)?;
@@ -320,6 +329,7 @@ pub(super) fn build(
             &[&stream.keys, &stream.values, &b.cached, &b.state, &weights.keys, &scores, &b.record, &b.given],
         )?,
         rank: kernel("lola/rank", k, &[RANK], &[&scores, &ranks, &b.record])?,
+        favour: if by_hand { Some(kernel("lola/favour", k, &[FAVOUR], &[&b.cached, &b.kept, &scores])?) } else { None },
         compact: kernel("lola/compact", k, &[COMPACT], &[&ranks, &b.cached, &folded, &b.record])?,
         features: kernel("lola/features", k, &[REDUCE, PHI, FEATURES], &[&stream.keys, &folded, &weights.keys, &features])?,
         fold: kernel("lola/fold", k, &[FOLD], &[&stream.keys, &stream.values, &folded, &features, &b.state])?,
@@ -420,6 +430,7 @@ const READ: &str = include_str!("../../../../shaders/lola/read.wgsl");
 const ATTEND: &str = include_str!("../../../../shaders/lola/attend.wgsl");
 const KERNEL: &str = include_str!("../../../../shaders/lola/kernel.wgsl");
 const SCORE: &str = include_str!("../../../../shaders/lola/score.wgsl");
+const FAVOUR: &str = include_str!("../../../../shaders/lola/favour.wgsl");
 const RANK: &str = include_str!("../../../../shaders/lola/rank.wgsl");
 const COMPACT: &str = include_str!("../../../../shaders/lola/compact.wgsl");
 const FEATURES: &str = include_str!("../../../../shaders/lola/features.wgsl");

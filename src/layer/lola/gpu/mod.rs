@@ -10,13 +10,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::config::{Config, Recorded, Score, Step};
+use super::hand::{EMPTY, kept};
 use super::score::counted;
 use super::trace::{HeadTrace, cached_ids, channel, kept_whole};
 use crate::gpu::{Batch, Bound, GpuStream};
 use crate::layer::feature::Map;
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
 use crate::trace::{TraceBlock, Values};
-use kernels::{Buffers, Kernels, QUERIES, RECORD_LISTS, Shape, StepParameters, TILE};
+use kernels::{Buffers, FIRST, Kernels, QUERIES, RECORD_LISTS, Shape, StepParameters, TILE};
 
 /// Steps in one submission, at most.
 const BLOCK_STEPS: usize = 128;
@@ -30,6 +31,7 @@ const BLOCK_WORK: u64 = 1 << 37;
 /// A running layer.
 #[derive(Debug)]
 pub struct Lola {
+    setup: Setup,
     config: Config,
     shape: Shape,
     stream: Arc<GpuStream>,
@@ -88,7 +90,7 @@ impl Lola {
             ..StepParameters::default()
         };
         let mirror = Some(vec![Vec::new(); shape.heads]);
-        Ok(Self { config, shape, stream: Arc::clone(stream), buffers, kernels, common, room, position: 0, mirror })
+        Ok(Self { setup: setup.clone(), config, shape, stream: Arc::clone(stream), buffers, kernels, common, room, position: 0, mirror })
     }
 
     /// The steps from `from` on, no further than `end`, that one submission has room for.
@@ -144,6 +146,9 @@ impl Lola {
                 None => batch.dispatch(&k.score, &parameters, shape.row_groups(step.candidates)),
             }
             if step.kept == self.config.cache && step.kept > 0 {
+                if let Some(favour) = &k.favour {
+                    batch.dispatch(favour, &parameters, shape.rank_groups(step.candidates));
+                }
                 batch.dispatch(&k.rank, &parameters, shape.rank_groups(step.candidates));
             }
             batch.dispatch(&k.compact, &parameters, [shape.heads as u32, 1, 1]);
@@ -195,8 +200,8 @@ impl Lola {
             folded: step.folded as u32,
             record_stride: (record_numbers(&self.config, step) / self.shape.heads) as u32,
             recorded_from: recorded_from(&self.config, step) as u32,
-            // Nothing is folded before the cache is full.
-            has_state: u32::from(self.config.outside_window(index) > self.config.cache),
+            // Nothing is folded before the cache is full, but by hand.
+            has_state: u32::from(self.config.outside_window(index) > self.config.cache || self.has_hands()),
             ..self.common
         }
     }
@@ -206,7 +211,7 @@ impl Lola {
         let stream = Arc::clone(&self.stream.stream);
         let first = self.config.step(steps.start).writes.start;
         let reads = stream.reads_within(first..self.config.step(steps.end - 1).writes.end);
-        if record == Record::All && self.config.recorded == Recorded::All && self.mirror.is_none() {
+        if record == Record::All && (self.config.recorded == Recorded::All || self.has_hands()) && self.mirror.is_none() {
             self.mirror = Some(self.read_cached()?);
         }
         let mut batch = self.stream.gpu.batch();
@@ -262,10 +267,15 @@ impl Lola {
                 at += length;
             }
         }
-        if self.config.recorded == Recorded::Leaving {
+        if self.config.recorded == Recorded::Leaving && !self.has_hands() {
             self.mirror = None;
         }
         traces
+    }
+
+    /// True where a place of the cache may be empty, or a pair be kept whatever its score.
+    fn has_hands(&self) -> bool {
+        !self.setup.hands.is_empty()
     }
 
     fn read_cached(&self) -> Result<Vec<Vec<i32>>, LayerError> {
@@ -292,31 +302,50 @@ fn record_numbers(config: &Config, step: &Step) -> usize {
     config.kv_heads * (RECORD_LISTS + 2 * events(config) + step.candidates - recorded_from(config, step))
 }
 
-/// Turns one head's record of one step into its trace, and moves its cached ids on.
+/// Turns one head's record of one step into its trace, and moves its cached ids on. Empty places, of which hands make some, are
+/// candidates to the device, and none here.
 fn unpack_step(config: &Config, step: &Step, record: &[u32], cached: Option<&mut Vec<i32>>, trace: &mut HeadTrace<f32>) {
     let room = events(config);
-    let full = config.cache > 0 && step.kept == config.cache;
-    let score = |at: usize| f32::from_bits(record[at]);
     let stayed = if step.candidates > 0 { record[2] as usize } else { step.cached };
     let list = |from: usize, n: usize| record[from..from + n].iter().map(|&id| id as i32).collect::<Vec<_>>();
     let admitted = list(RECORD_LISTS, step.kept - stayed);
-    let displaced = list(RECORD_LISTS + room, step.cached - stayed);
+    let mut displaced = list(RECORD_LISTS + room, step.cached - stayed);
+    let dropped = displaced.iter().filter(|id| **id == EMPTY).count();
+    displaced.retain(|id| *id != EMPTY);
+    let empty = cached.as_ref().map_or(0, |ids| ids.iter().filter(|id| **id == EMPTY).count());
     let scores = &record[RECORD_LISTS + 2 * room..];
-    trace.scores.extend(scores.iter().map(|&bits| f32::from_bits(bits)));
-    trace.candidate_lengths.push(scores.len() as u32);
-    trace.threshold.push(if full { score(0) } else { f32::NAN });
-    trace.select_margin.push(if full && step.folded > 0 { config.score.margin(score(0), score(1)) } else { f32::INFINITY });
-    trace.cached_count.push(step.kept as i32);
+    let before = trace.candidates.len();
     if let Some(cached) = cached {
         if config.recorded == Recorded::All {
-            trace.candidates.extend_from_slice(cached);
+            let own = cached.iter().zip(scores).filter(|(id, _)| **id != EMPTY);
+            let (ids, scores): (Vec<i32>, Vec<f32>) = own.map(|(id, bits)| (*id, f32::from_bits(*bits))).unzip();
+            trace.candidates.extend(ids);
+            trace.scores.extend(scores);
         }
-        // Both lists are in order.
-        let mut gone = displaced.iter().peekable();
-        cached.retain(|id| gone.next_if_eq(&id).is_none());
+        // Both lists are in order. Of the empty places the last are dropped first.
+        let (mut gone, mut spared) = (displaced.iter().peekable(), empty - dropped);
+        cached.retain(|id| {
+            if *id != EMPTY {
+                return gone.next_if_eq(&id).is_none();
+            }
+            let stays = spared > 0;
+            spared = spared.saturating_sub(1);
+            stays
+        });
         cached.extend(&admitted);
     }
+    let leaving = &scores[scores.len() - step.leaving.len()..];
     trace.candidates.extend(step.leaving.clone().map(|id| id as i32));
+    trace.scores.extend(leaving.iter().map(|&bits| f32::from_bits(bits)));
+    trace.candidate_lengths.push((trace.candidates.len() - before) as u32);
+    let (kept, folded) = (step.kept - (empty - dropped), step.folded - dropped);
+    let full = config.cache > 0 && kept == config.cache;
+    // Where hands keep all of them, no score is enough.
+    let threshold = if record[0] == FIRST { f32::INFINITY } else { f32::from_bits(record[0]) };
+    trace.threshold.push(if full { threshold } else { f32::NAN });
+    let contested = full && folded > 0 && record[0] != FIRST;
+    trace.select_margin.push(if contested { config.score.margin(threshold, f32::from_bits(record[1])) } else { f32::INFINITY });
+    trace.cached_count.push(kept as i32);
     trace.admitted_lengths.push(admitted.len() as u32);
     trace.admitted.extend(admitted);
     trace.displaced_lengths.push(displaced.len() as u32);
@@ -359,7 +388,8 @@ impl Layer for Lola {
         if counts {
             let own = |(head, ids): (usize, &Vec<i32>)| {
                 let received = &received[head * self.config.writes..];
-                kept_whole(&self.config, self.position, ids).into_iter().map(|id| received[id]).collect::<Vec<_>>()
+                let kept = kept_whole(&self.config, self.position, ids);
+                kept.into_iter().map(|id| if id < self.config.writes { received[id] } else { 0.0 }).collect::<Vec<_>>()
             };
             let kept: Vec<f32> = cached.iter().enumerate().flat_map(own).collect();
             arrays.push(StateArray { name: "received", shape: vec![heads, kept.len() / heads], values: Values::F32(kept) });
@@ -381,7 +411,8 @@ impl Layer for Lola {
             let received = numbers("received", kept[0].len())?;
             let mut all = vec![0.0_f32; heads * self.config.writes];
             for (head, ids) in kept.iter().enumerate() {
-                ids.iter().zip(&received[head * ids.len()..]).for_each(|(&id, &sum)| all[head * self.config.writes + id] = sum);
+                let own = ids.iter().zip(&received[head * ids.len()..]).filter(|(id, _)| **id < self.config.writes);
+                own.for_each(|(&id, &sum)| all[head * self.config.writes + id] = sum);
             }
             gpu.write(&self.buffers.given, 0, &all);
         }
@@ -390,6 +421,11 @@ impl Layer for Lola {
             gpu.write(&self.buffers.state, at, &state[head * features * dv..][..features * dv]);
             gpu.write(&self.buffers.state, at + features * dv, &normaliser[head * features..][..features]);
             gpu.write(&self.buffers.cached, head * self.config.cache, ids);
+        }
+        // A run is cut where a hand acts, and its state put back: what is kept from there on becomes known here.
+        let kept = kept(&self.setup, snapshot.position);
+        if !kept.is_empty() {
+            gpu.write(&self.buffers.kept, 0, &kept);
         }
         self.mirror = Some(cached);
         self.position = snapshot.position;
