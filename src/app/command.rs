@@ -7,6 +7,7 @@ use crate::app::study::StudyCommand;
 use crate::app::theme::ThemeChoice;
 use crate::panel::{Pin, Subject};
 use crate::param::ParamValue;
+use crate::session::hand::Hand;
 use crate::session::{BackendChoice, LaneSpec, Source};
 
 /// What a panel, a key or a menu asks for.
@@ -94,6 +95,8 @@ pub enum SessionCommand {
     LaneParam { lane: usize, name: &'static str, value: Option<ParamValue> },
     /// One parameter of the task.
     TaskParam { name: &'static str, value: Option<ParamValue> },
+    /// A lane once more, with something done to its memory by hand; by the lane's place in the session.
+    Hand { lane: usize, hand: Hand },
     /// Switches a lane on or off.
     LaneEnabled { lane: usize, enabled: bool },
     /// Where to compute.
@@ -126,6 +129,8 @@ pub enum LaneCommand {
     Recolour { lane: usize, place: usize },
     /// Another file of weights, or none.
     Weights { lane: usize, path: Option<PathBuf> },
+    /// What was done by hand is not done, by its place in the lane's list.
+    RemoveHand { lane: usize, hand: usize },
 }
 
 /// Changes what is looked at. Lanes are those of the run on screen, numbered as panels see them.

@@ -361,7 +361,24 @@ impl<'a> LaneRow<'a> {
                 mark(ui, differences, "weights", twin);
             }
         });
+        self.hands(ui, commands);
         notes(ui, running);
+    }
+
+    /// What is done to the lane's memory by hand, each in a line that can be taken away.
+    fn hands(&self, ui: &mut Ui, commands: &mut Vec<Command>) {
+        let lane = self.lane();
+        for (place, hand) in lane.hands.iter().enumerate() {
+            ui.horizontal(|ui| {
+                ui.add_space(12.0);
+                let remove = ui.small_button("×").accessible_name(format!("Do not {hand} in {}", lane.name));
+                if remove.on_hover_text("Take this away: the run starts again without it").clicked() {
+                    commands.push(LaneCommand::RemoveHand { lane: self.index, hand: place }.into());
+                }
+                let hint = format!("By hand, after {} of this lane's chunks, in key/value head {}: {}", hand.step, hand.kv_head, hand.what);
+                ui.add(Label::new(RichText::new(hand.to_string()).small()).truncate()).on_hover_text(hint);
+            });
+        }
     }
 
     /// The query head that is shown, among those of a lane's stream.

@@ -14,6 +14,7 @@ pub mod commands;
 pub mod dialogs;
 pub mod facts;
 pub mod focus;
+pub mod hand;
 pub mod history;
 pub mod icon;
 pub mod inspector;

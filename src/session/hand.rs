@@ -131,6 +131,17 @@ pub fn keeps(hands: &[Hand], kv_head: usize, write: usize, update: usize) -> boo
     hands.iter().any(|h| h.kv_head == kv_head && h.step <= update && h.what == Act::Keep { write })
 }
 
+/// What a lane says of a hand, with what it depends on in the run.
+#[must_use]
+pub fn note(hand: &Hand, chunk: usize) -> String {
+    let only = match hand.what {
+        Act::Evict { .. } => ", if it is in the cache then",
+        Act::Keep { .. } => ", unless it is in the state by then",
+        Act::Move { .. } | Act::Delete { .. } | Act::Forget => "",
+    };
+    format!("by hand: {hand}, after {} writes, in key/value head {}{only}", hand.step * chunk, hand.kv_head)
+}
+
 /// The first of a lane's hands that cannot be whatever the run does, with the reason.
 #[must_use]
 pub fn first_wrong(kind: &dyn LayerKind, setup: &Setup) -> Option<(usize, Hand, String)> {

@@ -1,5 +1,6 @@
 //! Edits to the list of lanes that keep it sound: names stay unique, every lane keeps its colour, and no two lanes that run share one.
 
+use super::hand::Hand;
 use super::{LaneSpec, MAX_LANES};
 use crate::layer::{LayerKind, kind};
 use crate::param::{ParamSpec, ParamValue, Resolved};
@@ -84,6 +85,24 @@ pub fn duplicate(lanes: &mut Vec<LaneSpec>, lane: usize) {
     lanes.insert(lane + 1, LaneSpec { name, enabled, colour, ..original });
 }
 
+/// Puts a copy of a lane after it to whose memory one more thing is done by hand; its place. `None`, and nothing done, where no more
+/// lanes can run.
+pub fn branch(lanes: &mut Vec<LaneSpec>, lane: usize, hand: Hand) -> Option<usize> {
+    let mut copy = lanes.get(lane)?.clone();
+    if !has_room(lanes) {
+        return None;
+    }
+    pin(lanes);
+    copy.hands.push(hand);
+    let base = format!("{} · {} @ {}", copy.name, hand.what.short(), hand.step);
+    let stem = copy.name.split(" · ").next().unwrap_or(&copy.name);
+    // Room for a number that makes it unique.
+    let base = if base.len() <= MAX_NAME - 6 { base } else { format!("{stem} · {} by hand", copy.hands.len()) };
+    (copy.name, copy.colour, copy.enabled) = (free_name(lanes, &base), Some(free_colour(lanes)), true);
+    lanes.insert(lane + 1, copy);
+    Some(lane + 1)
+}
+
 /// Takes a lane out, unless it is the last.
 pub fn remove(lanes: &mut Vec<LaneSpec>, lane: usize) -> Option<LaneSpec> {
     if lanes.len() < 2 || lane >= lanes.len() {
@@ -160,7 +179,7 @@ pub fn twin(lanes: &[LaneSpec], lane: usize) -> Option<usize> {
 /// What one lane has otherwise than its twin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The parameter's name; `weights` for the file of weights.
+    /// The parameter's name; `weights` for the file of weights, `hands` for what is done by hand.
     pub name: &'static str,
     /// The parameter's title.
     pub title: &'static str,
@@ -191,6 +210,13 @@ pub fn differences(lanes: &[LaneSpec], lane: usize) -> Vec<Difference> {
             })
         })
         .collect();
+    if own.hands != theirs.hands {
+        let [own, theirs] = [own, theirs].map(|l| match &l.hands[..] {
+            [] => "nothing".to_owned(),
+            hands => hands.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        });
+        out.push(Difference { name: "hands", title: "by hand", own, theirs });
+    }
     if own.weights != theirs.weights {
         let [own, theirs] = [own, theirs].map(|l| l.weights.as_ref().map_or_else(|| "none".to_owned(), |p| p.display().to_string()));
         out.push(Difference { name: "weights", title: "weights", own, theirs });
@@ -228,6 +254,7 @@ fn words(spec: &ParamSpec, value: Option<&ParamValue>) -> String {
 mod tests {
     use super::*;
     use crate::param::Params;
+    use crate::session::hand::Act;
     use proptest::prelude::*;
 
     fn lanes(names: &[&str]) -> Vec<LaneSpec> {
@@ -247,6 +274,31 @@ mod tests {
         duplicate(&mut all, 2);
         assert_eq!(all[3].name, "b 3", "a copy of a numbered copy counts on");
         assert_eq!(colours(&all), [0, 1, 3, 4, 2]);
+    }
+
+    #[test]
+    fn a_branch_comes_after_its_lane_with_one_thing_more_done_by_hand() {
+        let mut all = lanes(&["LoLA", "full"]);
+        let evict = Hand { step: 24, kv_head: 0, what: Act::Evict { write: 702 } };
+        assert_eq!(branch(&mut all, 0, evict), Some(1));
+        assert_eq!((all[1].name.as_str(), &all[1].hands, all[1].enabled), ("LoLA · evict 702 @ 24", &vec![evict], true));
+        assert!(all[0].hands.is_empty() && colours(&all) == [0, 2, 1]);
+        // Of a branch: with both, and once more under another name.
+        let forget = Hand { step: 30, kv_head: 0, what: Act::Forget };
+        assert_eq!((branch(&mut all, 1, forget), branch(&mut all, 1, forget)), (Some(2), Some(2)));
+        assert_eq!((all[3].name.as_str(), &all[3].hands), ("LoLA · evict 702 @ 24 · forget @ 30", &vec![evict, forget]));
+        assert_eq!(all[2].name, "LoLA · evict 702 @ 24 · forget @ 30 2");
+        let found = differences(&all, 1);
+        assert_eq!((found[0].own.as_str(), found[0].theirs.as_str()), ("evict token 702 at step 24", "nothing"));
+        // A name has an end.
+        assert_eq!(branch(&mut all, 3, Hand { step: 31, kv_head: 0, what: Act::Move { row: 12, to: 702 } }), Some(4));
+        assert_eq!(all[4].name, "LoLA · 3 by hand");
+        crate::session::plan::check_names(&all).unwrap();
+        while all.len() < MAX_LANES {
+            assert!(branch(&mut all, 0, evict).is_some());
+        }
+        let before = all.clone();
+        assert_eq!((branch(&mut all, 0, evict), all == before), (None, true));
     }
 
     #[test]

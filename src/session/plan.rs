@@ -270,7 +270,7 @@ impl ResolvedLane {
             return Err(PlanError::Hand { lane: self.name, index, hand, reason });
         }
         notes.extend(self.kind.notes(&setup));
-        notes.extend(setup.hands.iter().map(|h| format!("by hand: {h}, after {} writes", h.step * setup.chunk)));
+        notes.extend(setup.hands.iter().map(|h| hand::note(h, setup.chunk)));
         let mut channels = self.kind.channels(&setup);
         let own_channels = channels.len();
         channels.extend(metric::channels(stream));

@@ -7,7 +7,7 @@ use crate::app::app::App;
 use crate::app::command::{LaneCommand, SessionCommand};
 use crate::param::{ParamValue, Params};
 use crate::session::plan::check_names;
-use crate::session::{LaneSpec, Source, lanes};
+use crate::session::{LaneSpec, MAX_LANES, Source, lanes};
 
 impl App {
     /// Has the session as set checked and, if it can, run.
@@ -49,6 +49,10 @@ impl App {
                     set(&mut task.params, name, value);
                 }
             }
+            SessionCommand::Hand { lane, hand } => match lanes::branch(&mut session.lanes, lane, hand) {
+                Some(at) => self.notice = Some(format!("{} is a branch of {}", session.lanes[at].name, session.lanes[lane].name)),
+                None => self.notice = Some(format!("{MAX_LANES} lanes run already, and a branch is one more: switch one off first")),
+            },
             SessionCommand::LaneEnabled { lane, enabled } => lanes::enable(&mut session.lanes, lane, enabled),
             SessionCommand::Backend(backend) => session.backend = backend,
             SessionCommand::Seed(seed) => session.seed = seed,
@@ -99,6 +103,11 @@ fn edit_lanes(all: &mut Vec<LaneSpec>, removed: &mut Option<(usize, LaneSpec)>, 
         LaneCommand::Weights { lane, path } => {
             if let Some(spec) = all.get_mut(lane) {
                 spec.weights = path;
+            }
+        }
+        LaneCommand::RemoveHand { lane, hand } => {
+            if let Some(spec) = all.get_mut(lane).filter(|spec| hand < spec.hands.len()) {
+                spec.hands.remove(hand);
             }
         }
     }

@@ -118,6 +118,7 @@ pub(super) fn title(command: &SessionCommand, session: &Session, removed: Option
             let spec = task.and_then(|t| t.params().iter().find(|p| p.name == *name));
             (param_title("task", spec, name, value.as_ref()), Some(Thing::Task(name)))
         }
+        SessionCommand::Hand { lane, hand } => (format!("{hand} in a branch of {}", name_of(session, *lane)), None),
         SessionCommand::LaneEnabled { lane, enabled } => {
             (format!("switch {} {}", name_of(session, *lane), if *enabled { "on" } else { "off" }), None)
         }
@@ -148,6 +149,10 @@ fn lane_title(command: &LaneCommand, session: &Session, removed: Option<&LaneSpe
         LaneCommand::Weights { lane, path } => {
             let file = path.as_deref().map_or_else(|| "none".into(), |p| p.file_name().unwrap_or(p.as_os_str()).to_string_lossy());
             format!("weights of {}: {file}", name(*lane))
+        }
+        LaneCommand::RemoveHand { lane, hand } => {
+            let what = session.lanes.get(*lane).and_then(|l| l.hands.get(*hand)).map_or_else(String::new, ToString::to_string);
+            format!("without: {what}, in {}", name(*lane))
         }
     };
     (text, None)

@@ -1,0 +1,188 @@
+//! What can be done by hand to what is looked at: buttons that branch the run from the playhead into a new lane.
+//!
+//! A branch is the lane once more with one intervention added, at the lane's own step at the playhead
+//! ([`crate::session::hand`]). Both lanes run, and every panel shows the difference.
+
+use eframe::egui::{Button, Label, RichText, Sense, Ui, vec2};
+
+use crate::app::command::{Command, SessionCommand};
+use crate::app::timeline_bar::token_text;
+use crate::layer::lola::residency::Place;
+use crate::panel::common::head_of;
+use crate::panel::{LaneLook, Look, Subject};
+use crate::session::MAX_LANES;
+use crate::session::hand::{self, Act, Hand};
+use crate::session::plan::Plan;
+
+/// Something that can be done, in one lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// The lane, numbered as panels see it.
+    pub lane: usize,
+    /// What would be done.
+    pub hand: Hand,
+    /// On the button.
+    pub label: String,
+    /// What it does, in a sentence.
+    pub hint: String,
+    /// Why it cannot be done now, if it cannot.
+    pub refused: Option<String>,
+}
+
+/// Buttons for all that can be done to `subject` at the playhead; nothing where nothing makes sense.
+pub fn buttons(ui: &mut Ui, look: &Look<'_>, subject: Subject, commands: &mut Vec<Command>) {
+    let offers = offers(look, subject);
+    if offers.is_empty() {
+        return;
+    }
+    ui.add_space(8.0);
+    ui.label(RichText::new("By hand").strong()).on_hover_text(
+        "Changes a memory at the playhead and lets the run go on from there, in a new lane beside the old one. What these do is the program's own invention, not the papers'.",
+    );
+    for number in 0..look.lanes.len() {
+        let of_lane: Vec<&Offer> = offers.iter().filter(|o| o.lane == number).collect();
+        if of_lane.is_empty() {
+            continue;
+        }
+        let lane = &look.lanes[number];
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing.x = 4.0;
+            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+            ui.painter().rect_filled(rect, 2.0, lane.colour);
+            ui.add(Label::new(RichText::new(&lane.plan.name).small()).truncate());
+            for offer in of_lane {
+                let button = ui.add_enabled(offer.refused.is_none(), Button::new(RichText::new(&offer.label).small()).small());
+                let button = button.accessible_name(format!("{}: {}", lane.plan.name, offer.label));
+                let button = button.on_hover_text(&offer.hint);
+                let button = button.on_disabled_hover_text(offer.refused.as_deref().unwrap_or_default());
+                if button.clicked() {
+                    commands.push(Command::Session(SessionCommand::Hand { lane: lane.plan.index, hand: offer.hand }));
+                }
+            }
+        });
+    }
+}
+
+/// All that can be done to `subject` at the playhead, lane by lane.
+#[must_use]
+pub fn offers(look: &Look<'_>, subject: Subject) -> Vec<Offer> {
+    let lanes = |one: Option<usize>| (0..look.lanes.len()).filter(move |n| one.is_none_or(|o| o == *n));
+    let row = look.selection.row;
+    let token = look.selection.token.filter(|w| *w < look.plan.stream.writes());
+    match subject {
+        Subject::Token(write) => {
+            lanes(None).flat_map(|n| of_write(look, n, write).into_iter().chain(of_move(look, n, row, Some(write)))).collect()
+        }
+        Subject::Slot { lane, write } => lanes(Some(lane)).flat_map(|n| of_write(look, n, write)).collect(),
+        Subject::Centroid { lane, row } => {
+            let own = |n| of_move(look, n, Some((lane, row)), token).into_iter().chain(of_row(look, n, row));
+            lanes(Some(lane)).flat_map(own).collect()
+        }
+        Subject::Lane(lane) => lanes(Some(lane)).filter_map(|n| of_state(look, n)).collect(),
+        Subject::Read(_) | Subject::Step(_) => Vec::new(),
+    }
+}
+
+/// The key/value head of the lane's own stream that is looked at.
+fn head(look: &Look<'_>, lane: &LaneLook<'_>) -> usize {
+    let heads = lane.plan.setup.stream.kv_heads();
+    let shown = if heads == look.plan.stream.kv_heads() { look.kv_head } else { look.query_head };
+    shown.min(heads - 1)
+}
+
+/// An offer, with what speaks against it.
+fn offer(look: &Look<'_>, number: usize, what: Act, label: String, effect: &str) -> Offer {
+    let lane = &look.lanes[number];
+    let (step, kv_head) = (lane.plan.chunks_at(look.writes), head(look, lane));
+    let hand = Hand { step, kv_head, what };
+    let full = running(look.plan) >= MAX_LANES;
+    let refused = if full {
+        Some(format!("{MAX_LANES} lanes run already, and a branch is one more: switch one off"))
+    } else if step == 0 || step >= lane.plan.setup.stream.chunks(lane.plan.setup.chunk) {
+        Some("Move the playhead: before the first step there is no memory, and after the last nothing is read".to_owned())
+    } else {
+        hand::check(lane.plan.kind, &lane.plan.setup, &hand).err()
+    };
+    let heads = lane.plan.setup.stream.kv_heads();
+    let of_head = if heads > 1 { format!(" (key/value head {kv_head})") } else { String::new() };
+    let hint = format!("{effect} A branch of {} from its step {step} on{of_head}, in a new lane.", lane.plan.name);
+    Offer { lane: number, hand, label, hint, refused }
+}
+
+/// Lanes that are switched on.
+fn running(plan: &Plan) -> usize {
+    plan.session.lanes.iter().filter(|l| l.enabled).count()
+}
+
+/// What can be done to a write where there is a sparse cache.
+fn of_write(look: &Look<'_>, number: usize, write: usize) -> Vec<Offer> {
+    let lane = &look.lanes[number];
+    let step = lane.plan.chunks_at(look.writes);
+    let name = token_text(look.plan, write).map_or_else(|| format!("token {write}"), |text| format!("token {write} {text}"));
+    let mut all = Vec::new();
+    let place = place(look, lane, write);
+    if place == Some(Place::Cache) {
+        let effect = format!("The pair of {name} leaves the cache and is folded into the state.");
+        all.push(offer(look, number, Act::Evict { write }, format!("evict {write}"), &effect));
+    }
+    let kept = hand::keeps(&lane.plan.setup.hands, head(look, lane), write, step);
+    if matches!(place, Some(Place::Cache | Place::Window)) && !kept && lane.plan.setup.params.size("cache") > 0 {
+        let effect = format!("The pair of {name} stays in the cache to the end, whatever its score.");
+        all.push(offer(look, number, Act::Keep { write }, format!("keep {write}"), &effect));
+    }
+    all
+}
+
+/// Where a write is in a lane with a sparse cache, by the events of the trace: a write can only enter as it leaves the window.
+fn place(look: &Look<'_>, lane: &LaneLook<'_>, write: usize) -> Option<Place> {
+    let (admitted, displaced) = (lane.trace.channel("admitted")?, lane.trace.channel("displaced")?);
+    let (setup, head) = (&lane.plan.setup, head_of(admitted, look));
+    let (writes, window) = (setup.stream.writes(), setup.params.size("window"));
+    let done = lane.plan.chunks_at(look.writes).min(admitted.len()).min(displaced.len());
+    let written = (done * setup.chunk).min(writes);
+    if write >= written {
+        return Some(Place::NotYet);
+    }
+    if write + window >= written {
+        return Some(Place::Window);
+    }
+    let left_window = (write + window + 1).div_ceil(setup.chunk) - 1;
+    let id = write as i32;
+    let gone = || (left_window..done).any(|step| displaced.wholes_at(head, step).contains(&id));
+    let cached = admitted.wholes_at(head, left_window).contains(&id) && !gone();
+    Some(if cached { Place::Cache } else { Place::State })
+}
+
+/// A row of a lane's dictionary to a write.
+fn of_move(look: &Look<'_>, number: usize, row: Option<(usize, usize)>, token: Option<usize>) -> Option<Offer> {
+    let (Some((lane, row)), Some(to)) = (row, token) else { return None };
+    if lane != number || !grows(look, number, row) {
+        return None;
+    }
+    let effect = format!("The key of centroid {row} becomes that of token {to}; its value and its count stay.");
+    Some(offer(look, number, Act::Move { row, to }, format!("move centroid {row} to token {to}"), &effect))
+}
+
+/// A row of a lane's dictionary away.
+fn of_row(look: &Look<'_>, number: usize, row: usize) -> Option<Offer> {
+    let effect = format!("Centroid {row} and what it holds leave the memory; no write goes to it any more.");
+    grows(look, number, row).then(|| offer(look, number, Act::Delete { row }, format!("delete centroid {row}"), &effect))
+}
+
+/// True for a row that is in use at the playhead in a dictionary that grows, and not deleted yet.
+fn grows(look: &Look<'_>, number: usize, row: usize) -> bool {
+    let lane = &look.lanes[number];
+    let Some(sizes) = lane.trace.channel("sizes") else { return false };
+    let step = lane.plan.chunks_at(look.writes);
+    let in_use = step.checked_sub(1).and_then(|s| sizes.wholes_at(head_of(sizes, look), s).first().copied()).unwrap_or(0);
+    let dead = hand::deleted(&lane.plan.setup.hands, head(look, lane), row).is_some_and(|at| at <= step);
+    row < in_use as usize && !dead
+}
+
+/// The linear state of a lane, if it has one.
+fn of_state(look: &Look<'_>, number: usize) -> Option<Offer> {
+    let lane = &look.lanes[number];
+    let probe = Hand { step: 1, kv_head: 0, what: Act::Forget };
+    lane.plan.kind.check_hand(&lane.plan.setup, &probe).ok()?;
+    Some(offer(look, number, Act::Forget, "forget the state".to_owned(), "The linear state becomes zero; what is kept whole stays."))
+}
