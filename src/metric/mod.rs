@@ -11,6 +11,7 @@
 
 pub mod breakdown;
 mod cost;
+pub mod events;
 mod query;
 pub mod retention;
 mod running;
