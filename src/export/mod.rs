@@ -4,6 +4,7 @@
 //! and the window do. Every file is there whole or not at all ([`write_atomic`]).
 
 mod atomic;
+pub mod events;
 pub mod npz;
 pub mod parquet;
 pub mod table;

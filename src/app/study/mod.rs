@@ -2,6 +2,7 @@
 //! its own, tells how far it is and what it has found so far, and can be stopped.
 
 pub mod effective;
+pub mod events;
 pub mod retention;
 pub mod sweep;
 pub mod work;
@@ -18,6 +19,8 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 pub enum StudyCommand {
     /// The weights of the tokens behind a read.
     Effective(effective::Ask),
+    /// The events of the run.
+    Events(events::Ask),
     /// What is still recalled of followed tokens, step by step.
     Retention(retention::Ask),
     /// Scores over a range of parameters.
@@ -29,6 +32,8 @@ pub enum StudyCommand {
 pub struct Studies {
     /// Effective attention of the selected read.
     pub effective: effective::Study,
+    /// Events of the run, their filter and the one gone to last.
+    pub events: events::Study,
     /// The retention map.
     pub retention: retention::Study,
     /// The sweep.
@@ -38,7 +43,7 @@ pub struct Studies {
 impl Studies {
     /// Takes in what the studies have found; true if there is news to paint.
     pub fn receive(&mut self) -> bool {
-        let news = [self.effective.receive(), self.retention.receive(), self.sweep.receive()];
+        let news = [self.effective.receive(), self.events.receive(), self.retention.receive(), self.sweep.receive()];
         news.contains(&true)
     }
 
@@ -53,6 +58,7 @@ impl Studies {
     ) {
         match command {
             StudyCommand::Effective(ask) => self.effective.command(ask, runs, wake),
+            StudyCommand::Events(ask) => self.events.command(ask, runs, wake),
             StudyCommand::Retention(ask) => self.retention.command(ask, runs, wake),
             StudyCommand::Sweep(ask) => self.sweep.command(ask, session, base, wake),
         }

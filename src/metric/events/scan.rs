@@ -24,6 +24,11 @@ pub(super) enum Test {
         infinity: bool,
         nan: bool,
     },
+    /// Below a size; zero only where that counts.
+    Small {
+        below: f64,
+        zero: bool,
+    },
     /// Above or below a value, in one component or in any.
     Beyond {
         component: Option<usize>,
@@ -60,6 +65,7 @@ impl Test {
                 let x = wide(x);
                 (x.is_nan() && !nan) || (x.is_infinite() && !(infinity && x > 0.0))
             }),
+            Self::Small { below, zero } => entry.iter().position(|x| wide(x) < below && (zero || wide(x) != 0.0)),
             Self::Beyond { component, above, value } => {
                 let beyond = |x: &T| if above { wide(x) > value } else { wide(x) < value };
                 match component {
