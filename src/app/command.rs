@@ -155,6 +155,10 @@ pub enum ViewCommand {
     Toggle(usize),
     /// A second moment is held beside the current one, or none.
     Pin(Option<Pin>),
+    /// The moment at the playhead is held beside the current one; if one is held already, it is let go.
+    PinHere,
+    /// To the next event of the filter of events, or the one before.
+    FindEvent { forwards: bool },
     /// What was looked at before this.
     Back,
     /// What was looked at after this.
@@ -190,6 +194,10 @@ pub enum WindowCommand {
     ExportTrace,
     /// Ask where to write the rows of the sweep.
     ExportSweep,
+    /// Ask where to write the list of events.
+    ExportEvents,
+    /// Search over the tokens.
+    Search,
     /// Stop the export that is under way.
     CancelExport,
     /// Light, dark, or as the desktop says.

@@ -95,6 +95,12 @@ pub static COMMANDS: &[Entry] = &[
     entry("repeat", "Repeat at the end", Group::Run, Some(with(Modifiers::NONE, Key::L)), || Time(TimeCommand::ToggleRepeat)),
     section(entry("reset", "Run again, same seed", Group::Run, Some(with(Modifiers::COMMAND, Key::R)), || Session(SessionCommand::Reset))),
     entry("new-seed", "New seed", Group::Run, Some(with(CTRL_SHIFT, Key::R)), || Session(SessionCommand::NewSeed)),
+    entry("search", "Search the tokens…", Group::View, Some(with(Modifiers::COMMAND, Key::F)), || Window(WindowCommand::Search)),
+    entry("next-event", "Next event", Group::View, Some(with(Modifiers::NONE, Key::N)), || View(ViewCommand::FindEvent { forwards: true })),
+    entry("previous-event", "Previous event", Group::View, Some(with(Modifiers::SHIFT, Key::N)), || {
+        View(ViewCommand::FindEvent { forwards: false })
+    }),
+    entry("pin", "Pin this moment, or let it go", Group::View, Some(with(Modifiers::NONE, Key::P)), || View(ViewCommand::PinHere)),
     entry("look-back", "Look back", Group::View, Some(with(Modifiers::ALT, Key::ArrowLeft)), || View(ViewCommand::Back)),
     entry("look-forward", "Look forward", Group::View, Some(with(Modifiers::ALT, Key::ArrowRight)), || View(ViewCommand::Forward)),
     entry("deselect", "Clear the selection", Group::View, Some(with(Modifiers::NONE, Key::Escape)), || View(ViewCommand::Select(None))),

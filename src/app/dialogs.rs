@@ -136,7 +136,7 @@ fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, cl
         let word = match purpose {
             Purpose::Open => "Open file",
             Purpose::SaveSession => "Save",
-            Purpose::Picture | Purpose::Trace | Purpose::Sweep => "Export",
+            Purpose::Picture | Purpose::Trace | Purpose::Sweep | Purpose::Events => "Export",
         };
         let given = !text.trim().is_empty();
         if (ui.add_enabled(given, egui::Button::new(word)).clicked() || entered) && given {

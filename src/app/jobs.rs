@@ -36,6 +36,8 @@ pub enum Purpose {
     Trace,
     /// Where to write the rows of the sweep.
     Sweep,
+    /// Where to write the list of events.
+    Events,
 }
 
 impl Purpose {
@@ -48,6 +50,7 @@ impl Purpose {
             Self::Picture => "Export the window as PNG",
             Self::Trace => "Export the trace to a folder",
             Self::Sweep => "Export the sweep as Parquet",
+            Self::Events => "Export the events as CSV",
         }
     }
 }
@@ -278,6 +281,7 @@ async fn dialog(purpose: Purpose, name: String) -> Option<PathBuf> {
         Purpose::SaveSession => dialog.add_filter("Session", &["ron"]).set_file_name(name).save_file().await,
         Purpose::Picture => dialog.add_filter("PNG", &["png"]).set_file_name(name).save_file().await,
         Purpose::Trace => dialog.pick_folder().await,
+        Purpose::Events => dialog.add_filter("CSV", &["csv"]).set_file_name(name).save_file().await,
         Purpose::Sweep => dialog.add_filter("Parquet", &["parquet"]).set_file_name(name).save_file().await,
     };
     picked.map(|file| file.path().to_owned())

@@ -30,6 +30,8 @@ pub mod params;
 pub mod prefs;
 mod read_row;
 pub mod ribbon;
+pub mod search;
+pub mod second_cursor;
 pub mod session_panel;
 pub mod state;
 pub mod states;

@@ -8,10 +8,21 @@ use crate::app::app::App;
 use crate::app::command::Command;
 use crate::app::session_panel::{self, SessionLook};
 use crate::app::status_bar::{self, Status};
+use crate::app::timeline_bar::BarLook;
 use crate::app::{layout, menu, notices, theme, timeline_bar};
+use crate::metric::events::HeadsShown;
 use crate::panel::{LaneLook, Look, PANELS};
+use crate::session::View;
 use crate::session::lanes as lane_list;
-use crate::session::plan::PlanLane;
+use crate::session::plan::{Plan, PlanLane};
+
+/// The heads that a view shows of a plan's stream.
+pub(super) fn heads_shown(plan: &Plan, view: &View) -> HeadsShown {
+    let kv_heads = plan.stream.kv_heads();
+    let group = plan.stream.query_heads() / kv_heads;
+    let kv = view.kv_head.min(kv_heads - 1);
+    HeadsShown { kv, query: kv * group + view.query_head.min(group - 1) }
+}
 
 impl App {
     pub(super) fn paint(&mut self, ui: &mut Ui, asked: &mut Vec<Command>) {
@@ -35,10 +46,11 @@ impl App {
         let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, states, removed, .. } =
             self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
-        let high = plan.as_ref().map_or(timeline_bar::PLAIN, |plan| bar.height(plan));
+        let high = plan.as_ref().map_or(timeline_bar::PLAIN, |plan| bar.height(plan, selection));
         Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
-            if let Some(plan) = &plan {
-                bar.ui(ui, plan, timeline, selection, asked);
+            if let (Some(plan), Some(run)) = (&plan, runs.current()) {
+                let heads = heads_shown(plan, &session.view);
+                bar.ui(ui, &BarLook { plan, traces: &run.traces, time: timeline, selection, heads }, asked);
             }
         });
         Panel::left("session").frame(side).default_size(296.0).size_range(296.0..=440.0).show(ui, |ui| {
@@ -71,15 +83,14 @@ impl App {
                 colour: theme::lane_colour(place(plan), dark),
             })
             .collect();
-        let (kv, group) = (run.plan.stream.kv_heads(), run.plan.stream.query_heads() / run.plan.stream.kv_heads());
-        let kv_head = session.view.kv_head.min(kv - 1);
+        let heads = heads_shown(&run.plan, &session.view);
         let look = Look {
             plan: &run.plan,
             lanes: &lanes,
             writes: timeline.writes(),
             reached: run.reached,
-            kv_head,
-            query_head: kv_head * group + session.view.query_head.min(group - 1),
+            kv_head: heads.kv,
+            query_head: heads.query,
             selection,
             studies,
             states,

@@ -81,6 +81,20 @@ pub fn read_ticks(roles: &Roles, after: &[u32], writes: usize, width: usize) -> 
     out
 }
 
+/// Where these stretches of writes are on screen, each from its left to its right edge: stretches nearer than a point are one. `x` says
+/// where the left edge of a write is; the stretches ascend.
+pub fn pixel_runs(stretches: impl Iterator<Item = std::ops::Range<usize>>, x: impl Fn(usize) -> f32) -> Vec<[f32; 2]> {
+    let mut out: Vec<[f32; 2]> = Vec::new();
+    for stretch in stretches {
+        let (from, to) = (x(stretch.start), x(stretch.end));
+        match out.last_mut() {
+            Some(last) if from - last[1] < 1.0 => last[1] = last[1].max(to),
+            _ => out.push([from, to]),
+        }
+    }
+    out
+}
+
 /// The runs of neighbouring writes with role `role`: what is labelled above the ribbon.
 #[must_use]
 pub fn runs_of(roles: &Roles, role: u8) -> Vec<std::ops::Range<usize>> {
@@ -110,6 +124,14 @@ mod tests {
         let found = stretches(&roles(of_write), 900);
         assert_eq!(found.len(), 3);
         assert_eq!((found[1].role, found[1].from, found[1].to), (1, 488.0, 489.0));
+    }
+
+    #[test]
+    fn stretches_that_touch_on_screen_are_one() {
+        let runs = |scale: f32| pixel_runs([0..2, 2..3, 10..11, 90..100].into_iter(), move |w| w as f32 * scale);
+        assert_eq!(runs(1.0), [[0.0, 3.0], [10.0, 11.0], [90.0, 100.0]]);
+        // At a tenth of a point a write the first three are within one point.
+        assert_eq!(runs(0.1).len(), 2);
     }
 
     #[test]

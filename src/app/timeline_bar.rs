@@ -7,19 +7,23 @@
 use std::sync::{Arc, Weak};
 
 use eframe::egui::{
-    self, Align, Align2, Color32, CursorIcon, FontId, Id, Layout, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo,
-    accesskit, pos2, vec2,
+    self, Align, Align2, Color32, CursorIcon, FontId, Id, Layout, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2,
 };
 
 use crate::app::command::{Command, TimeCommand, ViewCommand};
 use crate::app::icon::{self, Icon};
 use crate::app::read_row::{self, LEGEND, READS};
-use crate::app::ribbon::{ReadTick, Stretch, read_ticks, runs_of, stretches};
+use crate::app::ribbon::{ReadTick, Stretch, pixel_runs, read_ticks, runs_of, stretches};
+use crate::app::search::Search;
+use crate::app::second_cursor::{self, Deltas, pinned, set_by_value};
 use crate::app::theme;
 use crate::app::timeline::{SPEEDS, Timeline};
+use crate::metric::events::HeadsShown;
 use crate::panel::Selection;
 use crate::panel::common::quoted;
 use crate::session::plan::Plan;
+use crate::trace::LaneTrace;
+use crate::widget::palette::Ink;
 
 const RULER: f32 = 16.0;
 const RIBBON: f32 = 24.0;
@@ -38,23 +42,43 @@ pub struct TimelineBar {
     roles: Vec<u8>,
     /// The plan whose height is known, and the height.
     high: (Weak<Plan>, f32),
+    /// The search over the tokens.
+    pub search: Search,
+    deltas: Deltas,
+    /// The tokens selected together, and the stretches of the ribbon that they take, for the width above.
+    group: (Arc<[usize]>, Vec<[f32; 2]>),
+}
+
+/// What the timeline is drawn from.
+#[derive(Debug, Clone, Copy)]
+pub struct BarLook<'a> {
+    /// The plan that runs.
+    pub plan: &'a Arc<Plan>,
+    /// What its lanes have written.
+    pub traces: &'a [LaneTrace],
+    /// The time.
+    pub time: &'a Timeline,
+    /// What is selected.
+    pub selection: &'a Selection,
+    /// The heads that are shown.
+    pub heads: HeadsShown,
 }
 
 /// Where writes are on screen.
 #[derive(Debug, Clone, Copy)]
-struct Scale {
+pub(super) struct Scale {
     left: f32,
     width: f32,
     total: usize,
 }
 
 impl Scale {
-    fn x(self, write: usize) -> f32 {
+    pub(super) fn x(self, write: usize) -> f32 {
         self.left + self.width * write as f32 / self.total.max(1) as f32
     }
 
     /// The boundary between writes nearest to `x`.
-    fn boundary(self, x: f32) -> usize {
+    pub(super) fn boundary(self, x: f32) -> usize {
         let share = ((x - self.left) / self.width.max(1.0)).clamp(0.0, 1.0);
         (f64::from(share) * self.total as f64).round() as usize
     }
@@ -68,17 +92,21 @@ impl Scale {
 
 impl TimelineBar {
     /// How high the timeline of a plan is, its margins included.
-    pub fn height(&mut self, plan: &Arc<Plan>) -> f32 {
+    pub fn height(&mut self, plan: &Arc<Plan>, selection: &Selection) -> f32 {
         if Weak::as_ptr(&self.high.0) != Arc::as_ptr(plan) {
             let reads = if read_row::shown(plan) { READS } else { 0.0 };
             let roles = if read_row::used_roles(plan).len() > 1 { LEGEND } else { 0.0 };
             self.high = (Arc::downgrade(plan), PLAIN + reads + roles);
         }
-        self.high.1
+        let between = if pinned(selection.pin).is_some() { second_cursor::LINE } else { 0.0 };
+        self.high.1 + between
     }
 
     /// Draws it.
-    pub fn ui(&mut self, ui: &mut Ui, plan: &Arc<Plan>, time: &Timeline, selection: &Selection, commands: &mut Vec<Command>) {
+    pub fn ui(&mut self, ui: &mut Ui, look: &BarLook<'_>, commands: &mut Vec<Command>) {
+        let BarLook { plan, time, selection, .. } = *look;
+        let corner = ui.max_rect().left_top();
+        self.search.ui(ui.ctx(), corner - vec2(0.0, 6.0), plan, commands);
         controls(ui, plan, time, selection, commands);
         ui.add_space(2.0);
         let width = ui.available_width();
@@ -89,6 +117,7 @@ impl TimelineBar {
         let ruler = Rect::from_min_size(rect.min, vec2(width, RULER));
         let ribbon = Rect::from_min_size(pos2(rect.left(), rect.top() + RULER), vec2(width, RIBBON));
         interact(ui, ruler, ribbon, scale, time, commands);
+        second_cursor::handle(ui, ruler, scale, look, commands);
         self.paint(ui, ruler, ribbon, scale, plan, time, selection);
         if !self.reads.is_empty() {
             let row = Rect::from_min_size(pos2(rect.left(), ribbon.bottom() + 7.0), vec2(width, READS - 1.0));
@@ -96,6 +125,9 @@ impl TimelineBar {
         }
         if self.roles.len() > 1 {
             read_row::legend(ui, &self.roles, plan);
+        }
+        if let Some(at) = pinned(selection.pin) {
+            self.deltas.ui(ui, look, at);
         }
     }
 
@@ -110,11 +142,12 @@ impl TimelineBar {
             self.roles = read_row::used_roles(plan);
             self.plan = Some(Arc::clone(plan));
             self.width = width;
+            self.group = (Arc::default(), Vec::new());
         }
     }
 
     #[allow(clippy::too_many_arguments, reason = "one picture; a struct would only rename the arguments")]
-    fn paint(&self, ui: &Ui, ruler: Rect, ribbon: Rect, scale: Scale, plan: &Plan, time: &Timeline, selection: &Selection) {
+    fn paint(&mut self, ui: &Ui, ruler: Rect, ribbon: Rect, scale: Scale, plan: &Plan, time: &Timeline, selection: &Selection) {
         let dark = ui.visuals().dark_mode;
         let painter = ui.painter();
         let roles = &plan.stream.labels().roles;
@@ -133,8 +166,34 @@ impl TimelineBar {
         chunk_bounds(ui, ribbon, scale, plan.step);
         ruler_ticks(ui, ruler, scale, time, seen);
         self.marks(ui, ribbon, scale, plan);
+        self.found(ui, ribbon, scale);
+        self.grouped(ui, ribbon, scale, selection);
         tokens(ui, ribbon, scale, selection);
+        if let Some(at) = pinned(selection.pin) {
+            second_cursor::paint(ui, ruler, ribbon, scale, at);
+        }
         playhead(ui, ruler, ribbon, seen);
+    }
+
+    /// The matches of the search: bars over the upper half of the ribbon.
+    fn found(&self, ui: &Ui, ribbon: Rect, scale: Scale) {
+        let ink = Ink::of(ui);
+        for [from, to] in pixel_runs(self.search.found().iter().cloned(), |write| scale.x(write)) {
+            let bar = Rect::from_min_max(pos2(from, ribbon.top()), pos2(to.max(from + 2.0), ribbon.center().y - 2.0));
+            ui.painter().rect(bar, 1.0, ink.limit, Stroke::new(1.0, ink.paper), StrokeKind::Outside);
+        }
+    }
+
+    /// The tokens that are selected together: brackets above the ribbon's lower half.
+    fn grouped(&mut self, ui: &Ui, ribbon: Rect, scale: Scale, selection: &Selection) {
+        if !Arc::ptr_eq(&self.group.0, &selection.group) {
+            let each = selection.group.iter().map(|w| *w..*w + 1);
+            self.group = (Arc::clone(&selection.group), pixel_runs(each, |write| scale.x(write)));
+        }
+        for [from, to] in &self.group.1 {
+            let rect = Rect::from_min_max(pos2(*from, ribbon.top() - 1.0), pos2(to.max(from + 1.5), ribbon.bottom() + 1.0));
+            ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.5, ui.visuals().strong_text_color()), StrokeKind::Outside);
+        }
     }
 
     /// Marked tokens: a line under the ribbon in their colour, and their role's name.
@@ -183,6 +242,12 @@ fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: &Selection, co
         press(ui, Icon::Forward, "Step forward", false, "One step forward (→; with Shift, ten)", TimeCommand::Step(1));
         press(ui, Icon::End, "Go to the end", false, "To the end (End)", TimeCommand::End);
         press(ui, Icon::Repeat, "Repeat", time.repeat(), "From the start again at the end (L)", TimeCommand::ToggleRepeat);
+        let held = pinned(selection.pin).is_some();
+        let pin = ui.selectable_label(held, "A").accessible_name("Pin this moment");
+        let hint = if held { "Let go of the pinned moment A (P)" } else { "Hold this moment as A beside those to come (P)" };
+        if pin.on_hover_text(hint).clicked() {
+            commands.push(Command::View(ViewCommand::PinHere));
+        }
         ui.add_space(8.0);
         let mut speed = time.speed();
         let field = egui::DragValue::new(&mut speed).range(SPEEDS).speed(f64::from(time.speed()) * 0.02).max_decimals(2).suffix(" steps/s");
@@ -222,7 +287,9 @@ pub fn token_text(plan: &Plan, write: usize) -> Option<String> {
 
 fn interact(ui: &mut Ui, ruler: Rect, ribbon: Rect, scale: Scale, time: &Timeline, commands: &mut Vec<Command>) {
     let head = ui.interact(ruler, Id::unique("timeline ruler"), Sense::click_and_drag()).on_hover_cursor(CursorIcon::ResizeHorizontal);
-    name_playhead(ui, &head, time, commands);
+    if let Some(writes) = set_by_value(ui, &head, "Playhead", time.writes(), time.total(), time.step()) {
+        commands.push(Command::Time(TimeCommand::Seek(writes)));
+    }
     if let (true, Some(at)) = (head.dragged() || head.clicked(), head.interact_pointer_pos()) {
         commands.push(Command::Time(TimeCommand::Seek(scale.boundary(at.x))));
     }
@@ -236,28 +303,6 @@ fn interact(ui: &mut Ui, ruler: Rect, ribbon: Rect, scale: Scale, time: &Timelin
         if tokens.clicked() {
             commands.push(Command::View(ViewCommand::Select(Some(write))));
         }
-    }
-}
-
-/// The playhead for screen readers: a slider in writes that can be set.
-fn name_playhead(ui: &Ui, head: &Response, time: &Timeline, commands: &mut Vec<Command>) {
-    head.widget_info(|| WidgetInfo::slider(true, time.writes() as f64, "Playhead"));
-    let (total, step) = (time.total(), time.step());
-    ui.ctx().accesskit_node_builder(head.id, |node| {
-        node.set_min_numeric_value(0.0);
-        node.set_max_numeric_value(total as f64);
-        node.set_numeric_value_step(step as f64);
-        node.add_action(accesskit::Action::SetValue);
-    });
-    let asked = ui.input(|input| {
-        let values = input.accesskit_action_requests(head.id, accesskit::Action::SetValue).filter_map(|request| match request.data {
-            Some(accesskit::ActionData::NumericValue(value)) => Some(value),
-            _ => None,
-        });
-        values.last()
-    });
-    if let Some(value) = asked {
-        commands.push(Command::Time(TimeCommand::Seek(value.max(0.0) as usize)));
     }
 }
 
@@ -312,7 +357,7 @@ fn tokens(ui: &Ui, ribbon: Rect, scale: Scale, selection: &Selection) {
         let rect = Rect::from_min_max(pos2(from, ribbon.top() - 1.0), pos2(to, ribbon.bottom() + 1.0));
         ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.5, colour), StrokeKind::Outside);
     };
-    if let Some(write) = selection.token {
+    if let Some(write) = selection.token.filter(|_| selection.group.is_empty()) {
         mark(write, ui.visuals().strong_text_color());
     }
     if let Some(write) = selection.hovered {

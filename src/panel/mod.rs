@@ -6,7 +6,9 @@
 pub mod assignments;
 pub mod common;
 pub mod counts;
+pub mod events;
 pub mod growth;
+pub mod moments;
 pub mod reads;
 pub mod recall;
 pub mod residency;
@@ -42,6 +44,8 @@ pub static PANELS: &[PanelEntry] = &[
     PanelEntry { name: "retention", title: "Retention", help: retention::HELP, make: || Box::new(retention::Retention::default()) },
     PanelEntry { name: "shares", title: "Shares", help: shares::HELP, make: || Box::new(shares::Shares::default()) },
     PanelEntry { name: "reads", title: "Reads", help: reads::HELP, make: || Box::new(reads::Reads::default()) },
+    PanelEntry { name: "events", title: "Events", help: events::HELP, make: || Box::new(events::Events::default()) },
+    PanelEntry { name: "moments", title: "Two moments", help: moments::HELP, make: || Box::new(moments::Moments::default()) },
     PanelEntry { name: "sweep", title: "Sweep", help: sweep::HELP, make: || Box::new(sweep::SweepPanel::default()) },
     PanelEntry { name: "recall", title: "Recall", help: recall::HELP, make: || Box::new(recall::Recall::default()) },
 ];

@@ -59,6 +59,7 @@ impl App {
             Purpose::SaveSession => self.save_to(with_extension(path, "ron")),
             Purpose::Picture => self.export_picture(with_extension(path, "png")),
             Purpose::Trace => self.export_trace(path),
+            Purpose::Events => self.export_events(with_extension(path, "csv")),
             Purpose::Sweep => self.jobs.save_sweep(self.studies.sweep.rows().to_vec(), with_extension(path, "parquet")),
         }
     }

@@ -1,6 +1,7 @@
 //! Carrying out what was asked for: commands, answers of jobs, dropped files. Grouped by who owns what is changed.
 
 mod files;
+mod find;
 mod session;
 mod undo;
 mod view;

@@ -25,6 +25,8 @@ impl App {
             ViewCommand::Extend(write) => selection.extend_to(write),
             ViewCommand::Toggle(write) => selection.toggle(write),
             ViewCommand::Pin(pin) => selection.pin = pin,
+            ViewCommand::PinHere => self.pin_here(),
+            ViewCommand::FindEvent { forwards } => return self.find_event(forwards),
             ViewCommand::Back => return self.revisit(false),
             ViewCommand::Forward => return self.revisit(true),
             ViewCommand::KvHead(head) => self.session.view.kv_head = head,

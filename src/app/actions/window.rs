@@ -32,6 +32,8 @@ impl App {
             WindowCommand::ExportTrace if self.exporting.is_some() => {}
             WindowCommand::ExportTrace => self.jobs.pick(Purpose::Trace, String::new()),
             WindowCommand::ExportSweep => self.jobs.pick(Purpose::Sweep, self.suggested("parquet")),
+            WindowCommand::ExportEvents => self.jobs.pick(Purpose::Events, self.suggested("csv")),
+            WindowCommand::Search => self.bar.search.open(),
             WindowCommand::CancelExport => {
                 if let Some(export) = &self.exporting {
                     export.cancel.store(true, Ordering::Relaxed);

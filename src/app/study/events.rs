@@ -148,6 +148,11 @@ impl Study {
         self.at
     }
 
+    /// This event was gone to.
+    pub fn go(&mut self, hit: Hit) {
+        self.at = Some(hit);
+    }
+
     /// True if what was listed, or is being listed, is of this plan and these heads.
     #[must_use]
     pub fn is_of(&self, plan: &Arc<Plan>, heads: HeadsShown) -> bool {
@@ -187,7 +192,7 @@ impl Study {
 
     pub(super) fn command(&mut self, ask: Ask, runs: &Runs, wake: &Wake) {
         match ask {
-            Ask::At(hit) => self.at = Some(hit),
+            Ask::At(hit) => self.go(hit),
             // Traces of a run that goes on are written to: holding them here would have each block copy them.
             Ask::List(heads) => {
                 if let Some(run) = runs.current().filter(|r| r.ended) {
@@ -252,8 +257,7 @@ impl Study {
         forwards: bool,
     ) -> Option<(Hit, Event)> {
         let wanted = (0..plan.lanes.len().min(traces.len())).filter(|l| self.filter.wants_lane(*l));
-        let lanes: Vec<LaneEvents<'_>> =
-            wanted.map(|l| LaneEvents::new(plan, l, &traces[l], heads, &self.filter.criteria)).collect();
+        let lanes: Vec<LaneEvents<'_>> = wanted.map(|l| LaneEvents::new(plan, l, &traces[l], heads, &self.filter.criteria)).collect();
         let of = |hit: Hit| lanes.iter().find(|l| l.number() == usize::from(hit.lane));
         let from = match self.at.filter(|at| at.seen as usize == writes) {
             Some(at) => From::Hit(at),
@@ -300,8 +304,7 @@ fn found(listing: &Listing, shown: &Shown, from: From, forwards: bool) -> Option
 }
 
 fn list(plan: &Plan, traces: &[LaneTrace], heads: HeadsShown, criteria: &Criteria, teller: &Teller<Told>) -> Option<Listing> {
-    let lanes: Vec<LaneEvents<'_>> =
-        traces.iter().enumerate().map(|(l, trace)| LaneEvents::new(plan, l, trace, heads, criteria)).collect();
+    let lanes: Vec<LaneEvents<'_>> = traces.iter().enumerate().map(|(l, trace)| LaneEvents::new(plan, l, trace, heads, criteria)).collect();
     let all: usize = lanes.iter().map(LaneEvents::scans).sum();
     let mut listing = Listing { counts: vec![[0; 8]; lanes.len()], ..Listing::default() };
     let mut done = 0;

@@ -36,13 +36,13 @@ impl LaneEvents<'_> {
                     self.criteria.margin
                 )
             }
-            EventKind::NotFinite => format!("{} of {} is {value}", self.number(event), self.whose(event, &place)),
+            EventKind::NotFinite => format!("{} of {} is {value}", self.named(event), self.whose(event, &place)),
             EventKind::SmallNormaliser => format!("the normaliser of {place} is {value}, below {}", self.criteria.normaliser),
             EventKind::WrongAnswer => self.wrong(event, &place),
             EventKind::Threshold => {
                 let (side, limit) =
                     self.criteria.threshold.as_ref().map_or(("beyond", f64::NAN), |t| (if t.above { "above" } else { "below" }, t.value));
-                format!("{} of {} is {value}, {side} {limit}", self.number(event), self.whose(event, &place))
+                format!("{} of {} is {value}, {side} {limit}", self.named(event), self.whose(event, &place))
             }
         }
     }
@@ -89,7 +89,7 @@ impl LaneEvents<'_> {
     }
 
     /// `output[5]`, or `threshold` where there is only one number.
-    fn number(&self, event: &Event) -> String {
+    fn named(&self, event: &Event) -> String {
         let width = self.trace.channel(event.channel).map(|c| c.spec().width);
         match width {
             Some(Width::Fixed(w)) if w > 1 => format!("{}[{}]", event.channel, event.component),

@@ -1,0 +1,127 @@
+//! The list of events that pass the filter, of which only the rows in sight are made.
+
+use eframe::egui::text::{LayoutJob, TextWrapping};
+use eframe::egui::{Color32, FontId, Key, Rect, Role, ScrollArea, Sense, Ui, WidgetInfo, pos2, vec2};
+
+use super::heads;
+use crate::app::command::{Command, TimeCommand, ViewCommand};
+use crate::app::study::StudyCommand;
+use crate::app::study::events::{Ask, Listing, Shown, subject};
+use crate::metric::events::{Event, Hit, LaneEvents};
+use crate::panel::Look;
+use crate::panel::common::{facts, token_name};
+use crate::widget::chart::SMALL;
+use crate::widget::palette::Ink;
+
+/// The height of a row.
+const ROW: f32 = 16.0;
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub(super) struct List {
+    /// The event that the list was scrolled to last.
+    scrolled_to: Option<Hit>,
+    offset: f32,
+}
+
+impl List {
+    pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, listing: &Listing, shown: &Shown, commands: &mut Vec<Command>) {
+        let criteria = &look.studies.events.filter().criteria;
+        let lanes: Vec<LaneEvents<'_>> =
+            (0..look.lanes.len()).map(|l| LaneEvents::new(look.plan, l, look.lanes[l].trace, heads(look), criteria)).collect();
+        let height = ui.available_height().max(3.0 * ROW);
+        let mut area = ScrollArea::vertical().id_salt("events").max_height(height).auto_shrink(false);
+        let at = look.studies.events.at();
+        if let Some(place) = at.filter(|_| at != self.scrolled_to).and_then(|hit| place_of(listing, shown, hit)) {
+            let top = place as f32 * ROW;
+            if top < self.offset || top + ROW > self.offset + height {
+                area = area.vertical_scroll_offset((top - height / 3.0).max(0.0));
+            }
+        }
+        self.scrolled_to = at;
+        ui.spacing_mut().item_spacing.y = 0.0;
+        let output = area.show_rows(ui, ROW, shown.places.len(), |ui, range| {
+            for place in &shown.places[range] {
+                let hit = listing.hits[*place as usize];
+                let Some(lane) = lanes.get(usize::from(hit.lane)) else { continue };
+                if let Some(event) = lane.event(hit) {
+                    row(ui, look, lane, hit, &event, commands);
+                }
+            }
+        });
+        self.offset = output.state.clamped_offset().y;
+    }
+}
+
+/// The row of an event, or where it would be.
+fn place_of(listing: &Listing, shown: &Shown, hit: Hit) -> Option<usize> {
+    let at = shown.places.partition_point(|p| listing.hits[*p as usize] < hit);
+    (at < shown.places.len()).then_some(at)
+}
+
+fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneEvents<'_>, hit: Hit, event: &Event, commands: &mut Vec<Command>) {
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::CLICK);
+    let own = &look.lanes[lane.number()];
+    let current = look.studies.events.at() == Some(hit);
+    let sentence = sentence(look, lane, event);
+    response.widget_info(|| {
+        let text = format!("Event after write {}, {}: {sentence}", event.seen, own.plan.name);
+        WidgetInfo::selected(Role::Button, true, current, text)
+    });
+    let ink = Ink::of(ui);
+    if current {
+        ui.painter().rect_filled(rect, 2.0, ui.visuals().selection.bg_fill);
+    } else if response.hovered() || response.has_focus() {
+        ui.painter().rect_filled(rect, 2.0, ui.visuals().widgets.hovered.weak_bg_fill);
+    }
+    // What is after the playhead is not seen yet: quieter.
+    let text = if event.seen > look.writes { ink.quiet } else { ink.text };
+    let names = if rect.width() < 330.0 { 0.0 } else { 74.0 };
+    let swatch = Rect::from_center_size(pos2(rect.left() + 49.0, rect.center().y), vec2(8.0, 8.0));
+    cell(ui, rect, (2.0, 38.0), &event.seen.to_string(), text);
+    ui.painter().rect_filled(swatch, 2.0, own.colour);
+    cell(ui, rect, (57.0, names), &own.plan.name, ink.quiet);
+    cell(ui, rect, (60.0 + names, rect.width() - 66.0 - names), &sentence, text);
+    let enter = response.has_focus() && ui.input(|i| i.key_pressed(Key::Enter));
+    if response.clicked() || enter {
+        commands.push(Command::Study(StudyCommand::Events(Ask::At(hit))));
+        commands.push(Command::View(ViewCommand::Choose(subject(lane.number(), event, look.plan.step))));
+    }
+    if response.double_clicked() || enter {
+        commands.push(Command::Time(TimeCommand::Seek(event.seen)));
+    }
+    if response.hovered() {
+        if let Some(write) = event.write {
+            commands.push(Command::View(ViewCommand::Hover(write)));
+        }
+        let rows = [
+            ("lane", own.plan.name.clone()),
+            ("kind", event.kind.title().to_owned()),
+            ("channel", format!("{}, head {}", event.channel, event.head)),
+            ("seen", format!("after write {}, step {}", event.seen, look.plan.step_at(event.seen))),
+            ("", sentence),
+        ];
+        facts(&response, "A click selects, a double click (or Enter) runs to it", &rows);
+    }
+}
+
+/// The event in a sentence; with the token's text, where it has one.
+fn sentence(look: &Look<'_>, lane: &LaneEvents<'_>, event: &Event) -> String {
+    let plain = lane.sentence(event);
+    match event.write {
+        Some(write) if look.plan.stream.labels().tokens.is_some() => {
+            plain.replacen(&format!("write {write}"), &token_name(&look.plan.stream, write), 1)
+        }
+        _ => plain,
+    }
+}
+
+fn cell(ui: &Ui, row: Rect, (left, width): (f32, f32), text: &str, colour: Color32) {
+    if width < 4.0 {
+        return;
+    }
+    let mut job = LayoutJob::simple_singleline(text.to_owned(), FontId::proportional(SMALL), colour);
+    job.wrap = TextWrapping::truncate_at_width(width);
+    let galley = ui.painter().layout_job(job);
+    ui.painter().galley(pos2(row.left() + left, row.center().y - galley.size().y / 2.0), galley, colour);
+}

@@ -1,0 +1,109 @@
+//! Events: what happened in a run, filtered, counted, drawn over time, listed, and gone through one by one.
+
+mod controls;
+mod list;
+mod strip;
+
+use eframe::egui::{Align, Label, Layout, RichText, Ui};
+
+use super::common::{plural, words};
+use super::{Look, Panel};
+use crate::app::command::{Command, ViewCommand, WindowCommand};
+use crate::app::icon::{self, Icon};
+use crate::app::study::StudyCommand;
+use crate::app::study::events::{Ask, LISTED};
+use crate::metric::events::HeadsShown;
+use crate::widget::chart::SMALL;
+use crate::widget::palette::Ink;
+
+/// The text behind the panel's `?`.
+pub const HELP: &str = "What happened in the run, read from what the lanes recorded, for the heads shown: each event is seen from the end of its chunk on.\n\n\
+Founders: a write that founded a row of a dictionary (OVQ). Admissions and evictions: a pair that entered the sparse cache, and one that was folded from it \
+into the state (LoLA). Ties: a margin below x, the gap between what a choice took and what it would have taken next (assignment, founding, \
+admission, answer): rounding could have chosen otherwise there. NaN or infinity: any real number that is none, but for an infinite margin and a \
+threshold that is NaN, which both mean \"none\". Small normalisers: phi(q)^T s of a read below a size, so that the epsilon of 1e-6 in phi(q)^T H / (phi(q)^T s + 1e-6) \
+counts; in LoLA the state's part alone, once the state holds something. Wrong answers: reads whose nearest code is not the right one. \
+Threshold: any number of a channel of your choice above or below a value.\n\n\
+The chips say how many there are, and leave a kind or a lane out. The strip draws, for every kind, how many fall in each stretch of the stream (darker or brighter: more; \
+hover for the number). In the list a click selects what the event is about; a double click, or Enter, also runs to it.\n\n\
+N runs to the next event of the filter after the playhead, Shift+N to the one before; several at one moment are gone through one by one. Export writes the list as CSV.";
+
+/// See [`HELP`].
+#[derive(Default)]
+pub struct Events {
+    list: list::List,
+    strip: strip::Strip,
+    threshold: controls::Editor,
+}
+
+/// The heads that a panel is shown for.
+fn heads(look: &Look<'_>) -> HeadsShown {
+    HeadsShown { kv: look.kv_head, query: look.query_head }
+}
+
+impl Panel for Events {
+    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+        let study = &look.studies.events;
+        let over = look.reached >= look.plan.stream.writes();
+        if over && !study.is_of(look.plan, heads(look)) {
+            commands.push(Command::Study(StudyCommand::Events(Ask::List(heads(look)))));
+        }
+        let found = study.list(look.plan, heads(look));
+        ui.spacing_mut().item_spacing.y = 3.0;
+        first_row(ui, look, commands);
+        controls::kinds(ui, look, found.map(|(listing, _)| &**listing), commands);
+        controls::lanes(ui, look, found.map(|(listing, _)| &**listing), commands);
+        self.threshold.ui(ui, look, commands);
+        let Some((listing, shown)) = found else {
+            let text = if study.running() {
+                format!("Looking for events: {:.0} %", study.share() * 100.0)
+            } else if over {
+                "The events are about to be listed.".to_owned()
+            } else {
+                "The events are listed and counted when the run is complete; Previous and Next work at once.".to_owned()
+            };
+            words(ui, &text);
+            return;
+        };
+        if shown.places.is_empty() {
+            words(ui, "No event passes the filter.");
+            return;
+        }
+        if ui.available_height() > 90.0 {
+            self.strip.ui(ui, look, shown);
+        }
+        self.list.ui(ui, look, listing, shown, commands);
+    }
+}
+
+/// The buttons that go through the events, how many there are, and the export.
+fn first_row(ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+    let study = &look.studies.events;
+    let found = study.list(look.plan, heads(look));
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        for (icon, name, hint, forwards) in [
+            (Icon::ArrowLeft, "Previous event", "Run to the event of the filter before the playhead (Shift+N)", false),
+            (Icon::ArrowRight, "Next event", "Run to the next event of the filter after the playhead (N)", true),
+        ] {
+            if icon::button(ui, icon, name, false).on_hover_text(hint).clicked() {
+                commands.push(Command::View(ViewCommand::FindEvent { forwards }));
+            }
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let any = found.is_some_and(|(_, shown)| !shown.places.is_empty());
+            let export = ui.add_enabled(any, eframe::egui::Button::new(RichText::new("Export CSV…").size(SMALL)));
+            if export.on_hover_text("Write the list as it is filtered").clicked() {
+                commands.push(Command::Window(WindowCommand::ExportEvents));
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                let text = found.map_or_else(String::new, |(listing, shown)| {
+                    let all: usize = listing.counts.iter().flatten().sum();
+                    let cut = if listing.cut() { format!(" (the list holds the first {LISTED} at most)") } else { String::new() };
+                    format!("{} of {}{cut}", shown.places.len(), plural(all, "event", "events"))
+                });
+                ui.add(Label::new(RichText::new(text).size(SMALL).color(Ink::of(ui).quiet)).truncate());
+            });
+        });
+    });
+}
