@@ -8,6 +8,7 @@ pub mod common;
 pub mod counts;
 pub mod events;
 pub mod growth;
+pub mod map;
 pub mod moments;
 pub mod reads;
 pub mod recall;
@@ -38,6 +39,7 @@ pub static PANELS: &[PanelEntry] = &[
         help: assignments::HELP,
         make: || Box::new(assignments::Assignments::default()),
     },
+    PanelEntry { name: "map", title: "Dictionary map", help: map::HELP, make: || Box::new(map::DictionaryMap::default()) },
     PanelEntry { name: "counts", title: "Counts", help: counts::HELP, make: || Box::new(counts::Counts::default()) },
     PanelEntry { name: "sre", title: "Scores", help: sre::HELP, make: || Box::new(sre::Sre::default()) },
     PanelEntry { name: "residency", title: "Cache", help: residency::HELP, make: || Box::new(residency::ResidencyPanel::default()) },

@@ -3,6 +3,7 @@
 
 pub mod effective;
 pub mod events;
+pub mod map;
 pub mod retention;
 pub mod sweep;
 pub mod work;
@@ -21,6 +22,8 @@ pub enum StudyCommand {
     Effective(effective::Ask),
     /// The events of the run.
     Events(events::Ask),
+    /// Keys and centroids in two dimensions.
+    Map(map::Ask),
     /// What is still recalled of followed tokens, step by step.
     Retention(retention::Ask),
     /// Scores over a range of parameters.
@@ -34,6 +37,8 @@ pub struct Studies {
     pub effective: effective::Study,
     /// Events of the run, their filter and the one gone to last.
     pub events: events::Study,
+    /// The dictionary map.
+    pub map: map::Study,
     /// The retention map.
     pub retention: retention::Study,
     /// The sweep.
@@ -43,8 +48,9 @@ pub struct Studies {
 impl Studies {
     /// Takes in what the studies have found; true if there is news to paint.
     pub fn receive(&mut self) -> bool {
-        let news = [self.effective.receive(), self.events.receive(), self.retention.receive(), self.sweep.receive()];
-        news.contains(&true)
+        let (effective, events, map) = (self.effective.receive(), self.events.receive(), self.map.receive());
+        let (retention, sweep) = (self.retention.receive(), self.sweep.receive());
+        [effective, events, map, retention, sweep].contains(&true)
     }
 
     /// Carries out a command; `runs` is what is on screen, `session` the session as set, with paths relative to `base`.
@@ -59,6 +65,7 @@ impl Studies {
         match command {
             StudyCommand::Effective(ask) => self.effective.command(ask, runs, wake),
             StudyCommand::Events(ask) => self.events.command(ask, runs, wake),
+            StudyCommand::Map(ask) => self.map.command(ask, runs, wake),
             StudyCommand::Retention(ask) => self.retention.command(ask, runs, wake),
             StudyCommand::Sweep(ask) => self.sweep.command(ask, session, base, wake),
         }

@@ -1,0 +1,417 @@
+//! The dictionary map with the study behind it: what it draws of the bundled capture, and what pointer and lasso get.
+
+#![cfg(feature = "gui")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
+#[path = "common/panel.rs"]
+mod panel;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use eframe::egui::{self, Event, Modifiers, PointerButton, Pos2, Rect, Vec2, pos2, vec2};
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use egui_kittest::{Harness, SnapshotResults};
+use mnemoscope::app::command::{Command, ViewCommand};
+use mnemoscope::app::states::{At, States};
+use mnemoscope::app::study::map::{Ask, Keys, Trails};
+use mnemoscope::app::study::{Studies, StudyCommand, Wake};
+use mnemoscope::app::theme;
+use mnemoscope::engine::headless;
+use mnemoscope::layer::{Precision, Record, Snapshot};
+use mnemoscope::metric::projection::Basis;
+use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection, Subject};
+use mnemoscope::param::Params;
+use mnemoscope::session::plan::Plan;
+use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
+use mnemoscope::stream::capture::BUNDLED;
+use mnemoscope::trace::{LaneTrace, TraceBlock};
+
+/// A plan and what its run wrote.
+struct Run {
+    plan: Arc<Plan>,
+    traces: Arc<Vec<LaneTrace>>,
+}
+
+fn run(source: Source, lanes: Vec<LaneSpec>) -> Run {
+    let plan = Arc::new(Plan::new(&Session { source, lanes, ..Session::default() }, None).unwrap());
+    let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
+    Run { plan, traces: Arc::new(run.traces) }
+}
+
+/// The bundled needle prompt.
+static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
+    let source = Source::Capture(CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: None });
+    let lola = Params::default().with("window", 64).with("cache", 128).with("chunk", 64);
+    let lanes = vec![
+        LaneSpec::new("LoLA", "lola", lola),
+        LaneSpec::new("OVQ", "ovq", Params::default().with("n_max", 512).with("chunk", 64)),
+        LaneSpec::new("full", "full", Params::default()),
+        LaneSpec::new("VQ", "vq", Params::default().with("codes", 128)),
+    ];
+    run(source, lanes)
+});
+
+/// The places of lanes in [`CAPTURE`].
+const LOLA: usize = 0;
+const OVQ: usize = 1;
+
+/// The state of a lane after so many chunks.
+fn state(run: &Run, lane: usize, chunks: usize) -> (At, Arc<Snapshot>) {
+    let plan = &run.plan.lanes[lane];
+    let mut layer = plan.kind.cpu(&plan.setup, Precision::Single).unwrap();
+    layer.advance(chunks, Record::StateOnly, &mut TraceBlock::default()).unwrap();
+    ((lane, chunks), Arc::new(layer.snapshot().unwrap()))
+}
+
+/// The panel with what it is given, and what it asked for last. Maps that it asks for are made at once.
+struct Shown<'a> {
+    panel: Box<dyn Panel>,
+    run: &'a Run,
+    lanes: Vec<usize>,
+    writes: usize,
+    selection: Selection,
+    states: States,
+    studies: Studies,
+    trails: bool,
+    commands: Vec<Command>,
+    spent: Duration,
+}
+
+impl<'a> Shown<'a> {
+    fn new(run: &'a Run) -> Self {
+        let entry = PANELS.iter().find(|p| p.name == "map").unwrap();
+        Self {
+            panel: (entry.make)(),
+            run,
+            lanes: (0..run.traces.len()).collect(),
+            writes: run.plan.stream.writes(),
+            selection: Selection::default(),
+            states: States::default(),
+            studies: Studies::default(),
+            trails: true,
+            commands: Vec::new(),
+            spent: Duration::ZERO,
+        }
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui) {
+        let dark = ui.visuals().dark_mode;
+        let look_at = |&i: &usize| LaneLook {
+            plan: &self.run.plan.lanes[i],
+            trace: &self.run.traces[i],
+            spent: (0.0, 0),
+            colour: theme::lane_colour(i, dark),
+        };
+        let looks: Vec<LaneLook<'_>> = self.lanes.iter().map(look_at).collect();
+        let look = Look {
+            plan: &self.run.plan,
+            lanes: &looks,
+            writes: self.writes,
+            reached: self.run.plan.stream.writes(),
+            kv_head: 0,
+            query_head: 0,
+            selection: &self.selection,
+            states: &self.states,
+            studies: &self.studies,
+        };
+        let mut commands = Vec::new();
+        egui::Frame::central_panel(ui.style()).show(ui, |ui| {
+            let start = Instant::now();
+            self.panel.ui(ui, &look, &mut commands);
+            self.spent = start.elapsed();
+        });
+        for command in &commands {
+            if let Command::Study(StudyCommand::Map(ask)) = command
+                && (self.trails || !self.studies.map.has(&self.run.plan, *ask, false))
+            {
+                let wake: Wake = Arc::new(|| {});
+                self.studies.map.start(&self.run.plan, self.trails.then_some(&self.run.traces), *ask, &wake);
+                while self.studies.map.running() {
+                    self.studies.receive();
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                self.studies.receive();
+                ui.ctx().request_repaint();
+            }
+        }
+        commands.retain(|c| !matches!(c, Command::Study(_)));
+        self.commands = commands;
+    }
+
+    fn keys(&self, lane: usize) -> &Arc<Keys> {
+        self.studies.map.keys(&self.run.plan, lane, 0).unwrap()
+    }
+
+    fn trails(&self, lane: usize) -> &Arc<Trails> {
+        self.studies.map.trails(&self.run.plan, self.keys(lane).ask).unwrap()
+    }
+}
+
+type Map<'a> = Harness<'a, Shown<'a>>;
+
+fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Map<'_> {
+    panel::harness(shown, size, dark, Shown::ui)
+}
+
+const SIZE: Vec2 = vec2(560.0, 420.0);
+
+fn plot(harness: &Map<'_>) -> Rect {
+    harness.get_by_label_contains("Dictionary map of lane").rect()
+}
+
+/// Where a place is on screen: the axes reach a twentieth beyond the keys and the rows.
+fn spot(harness: &Map<'_>, lane: usize, place: [f32; 2]) -> Pos2 {
+    let (keys, trails) =
+        (harness.state().keys(lane), harness.state().studies.map.trails(&harness.state().run.plan, harness.state().keys(lane).ask));
+    let share = |i: usize| {
+        let bounds = trails.map_or(keys.bounds[i], |t| [keys.bounds[i][0].min(t.bounds[i][0]), keys.bounds[i][1].max(t.bounds[i][1])]);
+        let span = bounds[1] - bounds[0];
+        (place[i] - bounds[0] + 0.05 * span) / (1.1 * span)
+    };
+    let rect = plot(harness);
+    pos2(rect.left() + share(0) * rect.width(), rect.bottom() - share(1) * rect.height())
+}
+
+fn button(harness: &Map<'_>, pos: Pos2, pressed: bool, modifiers: Modifiers) {
+    harness.event(Event::PointerButton { pos, button: PointerButton::Primary, pressed, modifiers });
+}
+
+#[test]
+fn the_needle_prompt_in_both_themes() {
+    let mut results = SnapshotResults::new();
+    let roles = &CAPTURE.plan.stream.labels().roles;
+    let needle = roles.marked.and_then(|m| roles.of_write.iter().position(|&r| r == m)).unwrap();
+    for dark in [false, true] {
+        let theme = if dark { "dark" } else { "light" };
+        let mut shown = Shown::new(&CAPTURE);
+        shown.writes = 1600;
+        shown.selection.token = Some(needle + 4);
+        shown.states = States::fixed([state(&CAPTURE, OVQ, 25)]);
+        let mut map = harness(shown, SIZE, dark);
+        map.get_by_label_contains("Dictionary map of lane OVQ: 1600 of 2048 tokens along component 1");
+        results.add(map.try_snapshot(format!("map_needle_{theme}")));
+        let mut shown = Shown::new(&CAPTURE);
+        (shown.lanes, shown.writes) = (vec![LOLA], 1600);
+        let mut map = harness(shown, SIZE, dark);
+        map.get_by_label("Dictionary map of lane LoLA: 1600 of 2048 tokens along component 1 (13.9% of variance) and component 2 (7.7% of variance); 64 window, 128 cache, 1408 state");
+        results.add(map.try_snapshot(format!("map_lola_{theme}")));
+    }
+}
+
+#[test]
+fn a_centroid_tells_its_founder_and_is_selected_by_a_click() {
+    let mut map = harness(Shown::new(&CAPTURE), SIZE, true);
+    let rows = CAPTURE.traces[OVQ].channel("assignments").unwrap().wholes(0);
+    let is_new = CAPTURE.traces[OVQ].channel("is_new").unwrap().wholes(0);
+    let trails = Arc::clone(map.state().trails(OVQ));
+    let row = (0..trails.rows.len()).max_by_key(|&r| (trails.at(r, 32).unwrap().count, std::cmp::Reverse(r))).unwrap();
+    let count = rows.iter().filter(|r| **r as usize == row).count();
+    let founder = (0..rows.len()).find(|&w| rows[w] as usize == row && is_new[w] == 1).unwrap();
+    let at = spot(&map, OVQ, trails.at(row, 32).unwrap().at);
+    map.hover_at(at);
+    map.run();
+    assert_eq!(map.state().commands, [Command::View(ViewCommand::HoverRow { lane: OVQ, row })]);
+    map.get_by_label(&format!("centroid {row}"));
+    map.get_by_label(&count.to_string());
+    map.get_by_label_contains(&format!("token {founder} "));
+    map.get_by_label(&(founder / 64).to_string());
+    for pressed in [true, false] {
+        button(&map, at, pressed, Modifiers::NONE);
+        map.step();
+    }
+    assert!(map.state().commands.contains(&Command::View(ViewCommand::Choose(Subject::Centroid { lane: OVQ, row }))));
+    // Hovered, it shows spokes and its way; so it does when another panel is over it.
+    map.state_mut().selection.hovered_row = Some((OVQ, row));
+    map.remove_cursor();
+    map.run();
+    map.snapshot("map_centroid");
+}
+
+#[test]
+fn a_token_tells_its_centroid_and_is_selected_by_a_click() {
+    let mut map = harness(Shown::new(&CAPTURE), SIZE, false);
+    let rows = CAPTURE.traces[OVQ].channel("assignments").unwrap().wholes(0);
+    let (keys, trails) = (Arc::clone(map.state().keys(OVQ)), Arc::clone(map.state().trails(OVQ)));
+    let centroids: Vec<Pos2> = (0..trails.rows.len()).map(|r| spot(&map, OVQ, trails.at(r, 32).unwrap().at)).collect();
+    let spots: Vec<Pos2> = keys.points.iter().map(|p| spot(&map, OVQ, *p)).collect();
+    // One that lies apart from all others.
+    let apart = |t: usize| {
+        let others = spots.iter().enumerate().filter(|(o, _)| *o != t).map(|(_, p)| p);
+        others.chain(&centroids).map(|p| p.distance(spots[t])).fold(f32::INFINITY, f32::min)
+    };
+    let token = (0..2048).max_by(|&a, &b| apart(a).total_cmp(&apart(b))).unwrap();
+    assert!(apart(token) > 2.0, "{}", apart(token));
+    map.hover_at(spots[token]);
+    map.run();
+    assert_eq!(map.state().commands, [Command::View(ViewCommand::Hover(token))]);
+    map.get_by_label(&format!("joined {}", rows[token]));
+    for pressed in [true, false] {
+        button(&map, spots[token], pressed, Modifiers::NONE);
+        map.step();
+    }
+    assert!(map.state().commands.contains(&Command::View(ViewCommand::Select(Some(token)))), "{:?}", map.state().commands);
+}
+
+/// Drags along `corners` and lets go at the last.
+fn drag(map: &mut Map<'_>, corners: &[Pos2], modifiers: Modifiers) -> Vec<Command> {
+    map.event(Event::PointerMoved(corners[0]));
+    map.step();
+    button(map, corners[0], true, modifiers);
+    map.step();
+    for &corner in &corners[1..] {
+        map.event(Event::PointerMoved(corner));
+        map.step();
+    }
+    let pos = corners[corners.len() - 1];
+    map.event_modifiers(Event::PointerButton { pos, button: PointerButton::Primary, pressed: false, modifiers }, modifiers);
+    map.step();
+    map.state().commands.clone()
+}
+
+#[test]
+fn a_lasso_selects_what_it_goes_around_and_escape_gives_up() {
+    let mut map = harness(Shown::new(&CAPTURE), SIZE, true);
+    let keys = Arc::clone(map.state().keys(OVQ));
+    let rect = plot(&map);
+    let part = |x: f32, y: f32| pos2(rect.left() + x * rect.width(), rect.top() + y * rect.height());
+    let corners = [part(0.15, 0.2), part(0.45, 0.2), part(0.45, 0.6), part(0.15, 0.6), part(0.15, 0.21)];
+    let inside = Rect::from_two_pos(corners[0], corners[2]);
+    // What lies on the line itself may fall either way.
+    let edge = |p: Pos2| inside.expand(0.5).contains(p) && !inside.shrink(0.5).contains(p);
+    let spots: Vec<Pos2> = keys.points.iter().map(|p| spot(&map, OVQ, *p)).collect();
+    let expected: Vec<usize> = (0..2048).filter(|&t| inside.contains(spots[t]) && !edge(spots[t])).collect();
+    assert!(expected.len() > 20, "{}", expected.len());
+    let commands = drag(&mut map, &corners, Modifiers::NONE);
+    let [Command::View(ViewCommand::Group(group))] = &commands[..] else { panic!("{commands:?}") };
+    let found: Vec<usize> = group.iter().copied().filter(|&t| !edge(spots[t])).collect();
+    assert_eq!(found, expected);
+    map.state_mut().selection.choose_group(group);
+    map.remove_cursor();
+    map.run();
+    map.snapshot("map_group");
+    // With Shift, what was selected stays.
+    map.state_mut().selection.choose_group(&[1, 5]);
+    let commands = drag(&mut map, &corners, Modifiers::SHIFT);
+    let added = commands.iter().find_map(|c| if let Command::View(ViewCommand::Group(g)) = c { Some(g) } else { None }).unwrap();
+    assert!(added.contains(&1) && added.contains(&5) && expected.iter().all(|t| added.contains(t)), "{added:?}");
+    // Escape: nothing is taken.
+    map.event(Event::PointerMoved(corners[0]));
+    map.step();
+    button(&map, corners[0], true, Modifiers::NONE);
+    map.step();
+    for &corner in &corners[1..4] {
+        map.event(Event::PointerMoved(corner));
+        map.step();
+    }
+    map.key_press(egui::Key::Escape);
+    map.step();
+    button(&map, corners[3], false, Modifiers::NONE);
+    map.step();
+    assert!(!map.state().commands.iter().any(|c| matches!(c, Command::View(ViewCommand::Group(_)))), "{:?}", map.state().commands);
+}
+
+#[test]
+fn other_components_and_a_random_projection_say_what_they_show() {
+    let mut map = harness(Shown::new(&CAPTURE), SIZE, true);
+    map.get_by_label("random").click();
+    map.run();
+    map.get_by_label_contains("tokens along random direction 1 (");
+    let ask: Ask = map.state().keys(OVQ).ask;
+    assert_eq!((ask.basis, ask.components), (Basis::Random(0), [0, 1]));
+    let shares: f64 = (0..64).map(|c| map.state().keys(OVQ).projection.share(c)).sum();
+    assert!((shares - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn every_memory_is_said_and_steps_fly_without_end_to_repainting() {
+    let mut map = harness(Shown::new(&CAPTURE), SIZE, true);
+    map.get_by_label_contains("2048 of 2048 tokens");
+    // A step back, one forward: the tokens fly, and come to rest.
+    map.state_mut().writes = 1600;
+    map.run();
+    map.state_mut().writes = 1664;
+    map.run();
+    map.get_by_label_contains("1664 of 2048 tokens");
+    for (lane, said) in [(0, "64 window, 128 cache, 1472 state"), (2, "1664 kept whole"), (3, "codes in use")] {
+        let mut shown = Shown::new(&CAPTURE);
+        (shown.lanes, shown.writes) = (vec![lane], 1664);
+        // Lanes are numbered as they are looked at; the study numbers those of the plan.
+        let one = Run {
+            plan: Arc::new(Plan { lanes: vec![CAPTURE.plan.lanes[lane].clone()], ..(*CAPTURE.plan).clone() }),
+            traces: Arc::new(vec![CAPTURE.traces[lane].clone()]),
+        };
+        (shown.run, shown.lanes) = (&one, vec![0]);
+        let map = panel::harness(shown, SIZE, false, Shown::ui);
+        let label = map.get_by_label_contains("Dictionary map of lane").accesskit_node().label().unwrap();
+        assert!(label.contains(said), "{label}");
+    }
+}
+
+#[test]
+fn the_trails_of_a_run_under_way_are_awaited_with_words() {
+    let mut shown = Shown::new(&CAPTURE);
+    shown.trails = false;
+    shown.writes = 640;
+    let map = harness(shown, SIZE, true);
+    map.get_by_label_contains("The centroids are being computed");
+    let mut shown = Shown::new(&CAPTURE);
+    (shown.trails, shown.writes) = (false, 640);
+    shown.states = States::fixed([state(&CAPTURE, OVQ, 9)]);
+    let map = harness(shown, SIZE, true);
+    map.get_by_label_contains("centroids as after chunk 9: those after chunk 10 are being computed");
+}
+
+#[test]
+fn any_size_and_every_step_are_sound() {
+    for size in [vec2(120.0, 90.0), vec2(300.0, 150.0)] {
+        let mut shown = Shown::new(&CAPTURE);
+        shown.selection.token = Some(700);
+        shown.selection.row = Some((OVQ, 3));
+        let mut map = harness(shown, size, false);
+        for writes in [0, 1, 63, 64, 65, 100, 704, 1000, 2047, 2048, 512, 0] {
+            map.state_mut().writes = writes;
+            map.step();
+        }
+    }
+}
+
+/// `cargo test --release --test map_panel times -- --ignored --nocapture`
+#[test]
+#[ignore = "prints times; for a person, in a release build"]
+fn times_at_65536_tokens() {
+    let params = Params::default().with("T", 65_536).with("dk", 64).with("dv", 16);
+    let source = Source::Task(TaskSource { name: "needles".to_owned(), params });
+    let lanes = vec![
+        LaneSpec::new("OVQ", "ovq", Params::default().with("n_max", 2048).with("chunk", 128)),
+        LaneSpec::new("LoLA", "lola", Params::default().with("window", 64).with("cache", 128).with("chunk", 64).with("fmap", "elu1")),
+    ];
+    let run = run(source, lanes);
+    for (lane, name) in [(0, "OVQ"), (1, "LoLA")] {
+        let one = Run {
+            plan: Arc::new(Plan { lanes: vec![run.plan.lanes[lane].clone()], ..(*run.plan).clone() }),
+            traces: Arc::new(vec![run.traces[lane].clone()]),
+        };
+        let start = Instant::now();
+        let mut map = panel::harness(Shown::new(&one), SIZE, true, Shown::ui);
+        let first = start.elapsed().as_secs_f64();
+        let mut time = |what: &str, before: &dyn Fn(&mut Shown<'_>, usize)| {
+            let mut all: Vec<f64> = (0..120)
+                .map(|frame| {
+                    before(map.state_mut(), frame);
+                    map.step();
+                    map.state().spent.as_secs_f64() * 1e3
+                })
+                .collect();
+            all.sort_by(f64::total_cmp);
+            println!("{name}: {what}: median {:.3} ms, worst {:.3} ms", all[60], all[119]);
+        };
+        time("at rest", &|_, _| {});
+        time("playing", &|shown, frame| shown.writes = 20_000 / 128 * 128 + 128 * frame);
+        time("a centroid hovered", &|shown, _| shown.selection.hovered_row = Some((0, 5)));
+        println!("{name}: first frames with the study {first:.2} s");
+        map.snapshot(format!("map_long_{name}"));
+    }
+}
