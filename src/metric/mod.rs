@@ -12,6 +12,7 @@
 pub mod breakdown;
 mod cost;
 pub mod events;
+pub mod health;
 pub mod projection;
 mod query;
 pub mod retention;

@@ -1,0 +1,133 @@
+//! The figures of codebook health against values worked out by hand, and against their definitions on anything.
+
+use ndarray::{Array2, array};
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn perplexity_counts_equal_rows_and_sees_a_crowd_in_one() {
+    assert!((perplexity(&[3, 3, 3, 3]) - 4.0).abs() < 1e-12);
+    assert!((perplexity(&[9, 0, 0]) - 1.0).abs() < 1e-12);
+    // p = 3/4, 1/4: H = 0.5623351446 nats, exp(H) = 1.7547653506.
+    assert!((perplexity(&[3, 1]) - 1.754_765_350_6).abs() < 1e-9);
+    assert!(perplexity(&[]).abs() < 1e-12);
+}
+
+#[test]
+fn gini_is_zero_for_equal_rows_and_a_third_for_one_two_five() {
+    assert!(gini(&[7, 7, 7]).abs() < 1e-12);
+    assert!(gini(&[5]).abs() < 1e-12 && gini(&[]).abs() < 1e-12);
+    // |1-2| + |1-5| + |2-5| = 8 over each pair once; twice that over 2 n sum c = 2 * 3 * 8: 16 / 48 = 1/3.
+    assert!((gini(&[5, 1, 2]) - 1.0 / 3.0).abs() < 1e-12);
+    // One of four rows has all: 1 - 1/n.
+    assert!((gini(&[0, 0, 9, 0]) - 0.75).abs() < 1e-12);
+}
+
+#[test]
+fn one_row_is_as_even_as_it_can_be() {
+    let mut usage = Usage::new(4);
+    for _ in 0..1000 {
+        (0..3).for_each(|_| usage.push(0));
+        assert_eq!(usage.end_step(), Step { rows: 1, perplexity: 1.0, gini: 0.0, unused: 0 });
+    }
+    assert_eq!(Usage::new(1).end_step(), Step { rows: 0, perplexity: 0.0, gini: 0.0, unused: 0 }, "nothing was written");
+}
+
+#[test]
+fn a_row_is_unused_once_it_has_had_no_write_for_the_window() {
+    // Row 0 in step 0, row 1 in steps 1 to 4, row 0 again in step 5; after two steps without a write a row is unused.
+    let mut usage = Usage::new(2);
+    let unused: Vec<u32> = [0, 1, 1, 1, 1, 0, 1]
+        .map(|row| {
+            usage.push(row);
+            usage.end_step().unused
+        })
+        .to_vec();
+    assert_eq!(unused, [0, 0, 1, 1, 1, 0, 0]);
+}
+
+#[test]
+fn the_nearest_pair_differs_by_length_and_by_angle() {
+    // Rows 0 and 1 are long and at 60 degrees: dot 2 * 1 * 1/2 = 1. Rows 2 and 3 are short and parallel: dot 0.02, cosine 1.
+    let keys = array![[2.0_f32, 0.0], [0.5, 0.75_f32.sqrt()], [0.0, -0.1], [0.0, -0.2]];
+    let found = nearest_pairs(keys.view(), &[1, 1, 1, 1]).unwrap();
+    assert_eq!((found.dot.rows, found.cosine.rows), ((0, 1), (2, 3)));
+    assert!((found.dot.similarity - 1.0).abs() < 1e-7 && (found.cosine.similarity - 1.0).abs() < 1e-7);
+    // A code without a write is no row in use.
+    let found = nearest_pairs(keys.view(), &[1, 0, 1, 4]).unwrap();
+    assert_eq!(found.dot.rows, (2, 3));
+    assert!((found.dot.similarity - 0.02).abs() < 1e-8);
+    assert!(nearest_pairs(keys.view(), &[0, 3, 0, 0]).is_none(), "one row is near to none");
+}
+
+#[test]
+fn a_row_that_is_no_number_is_not_passed_over() {
+    let mut keys = Array2::<f32>::eye(300);
+    keys[[250, 7]] = f32::NAN;
+    let found = nearest_pairs(keys.view(), &[1; 300]).unwrap();
+    assert!(found.dot.similarity.is_nan() && found.dot.rows == (0, 250));
+    let error = quantisation(keys.view(), &[0, 1, 250], keys.view()).unwrap();
+    assert!(error.worst.is_nan() && error.mean.is_nan() && error.at == 2);
+}
+
+#[test]
+fn quantisation_is_one_minus_the_dot_product_with_the_row_as_it_is() {
+    let keys = array![[1.0_f32, 0.0], [0.0, 1.0], [0.6, 0.8], [0.0, -1.0]];
+    let dictionary = array![[0.8_f32, 0.4], [0.0, 1.0]];
+    // 1 - 0.8, 1 - 1, 1 - (0.48 + 0.32); the fourth write is not seen yet.
+    let error = quantisation(keys.view(), &[0, 1, 0], dictionary.view()).unwrap();
+    assert!((error.mean - 0.4 / 3.0).abs() < 1e-7 && (error.worst - 0.2).abs() < 1e-7, "{error:?}");
+    assert_eq!(quantisation(keys.view(), &[0, 1, 0, 1], dictionary.view()).unwrap().at, 3, "2 is the worst there is");
+    assert!(quantisation(keys.view(), &[], dictionary.view()).is_none());
+}
+
+#[test]
+fn moments_are_evenly_apart_and_the_last_is_one() {
+    assert_eq!(sampled(5, 256), [1, 2, 3, 4, 5]);
+    assert_eq!(sampled(10, 4), [3, 5, 8, 10]);
+    assert_eq!((sampled(0, 4), sampled(9, 0)), (vec![], vec![9]));
+}
+
+proptest! {
+    /// Write by write comes to the same as from the counts.
+    #[test]
+    fn usage_is_that_of_the_counts(rows in proptest::collection::vec(0_usize..12, 1..300), chunk in 1_usize..9, window in 1_usize..7) {
+        let mut usage = Usage::new(window);
+        let steps: Vec<&[usize]> = rows.chunks(chunk).collect();
+        for (step, chunk) in steps.iter().enumerate() {
+            chunk.iter().for_each(|&row| usage.push(row));
+            let now = usage.end_step();
+            let mut counts = [0_u32; 12];
+            steps[..=step].iter().flat_map(|c| c.iter()).for_each(|&row| counts[row] += 1);
+            let used: Vec<u32> = counts.into_iter().filter(|&c| c > 0).collect();
+            let recent: std::collections::BTreeSet<usize> =
+                steps[(step + 1).saturating_sub(window)..=step].iter().flat_map(|c| c.iter().copied()).collect();
+            prop_assert_eq!(now.rows as usize, used.len());
+            prop_assert_eq!(now.unused as usize, used.len() - recent.len());
+            prop_assert!((now.perplexity - perplexity(&used)).abs() < 1e-9, "{} {}", now.perplexity, perplexity(&used));
+            prop_assert!((now.gini - gini(&used)).abs() < 1e-12, "{} {}", now.gini, gini(&used));
+            let n = used.len() as f64;
+            prop_assert!((1.0..=n).contains(&now.perplexity) && (0.0..=1.0 - 1.0 / n + 1e-12).contains(&now.gini));
+        }
+    }
+
+    /// The pair found in blocks is that of the definition.
+    #[test]
+    fn the_nearest_pair_is_that_of_the_definition(numbers in proptest::collection::vec(-1.0_f32..1.0, 8..900)) {
+        let n = numbers.len() / 4;
+        let keys = Array2::from_shape_vec((n, 4), numbers[..4 * n].to_vec()).unwrap();
+        let found = nearest_pairs(keys.view(), &vec![1; n]).unwrap();
+        let dot = |i: usize, j: usize| keys.row(i).iter().zip(keys.row(j)).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum::<f64>();
+        let pairs = || (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
+        let best = pairs().map(|(i, j)| dot(i, j)).fold(f64::NEG_INFINITY, f64::max);
+        prop_assert!((found.dot.similarity - best).abs() < 1e-5, "{:?} {best}", found.dot);
+        let cosine = |i: usize, j: usize| {
+            let lengths = (dot(i, i) * dot(j, j)).sqrt();
+            if lengths == 0.0 { 0.0 } else { dot(i, j) / lengths }
+        };
+        let best = pairs().map(|(i, j)| cosine(i, j)).fold(f64::NEG_INFINITY, f64::max);
+        prop_assert!((found.cosine.similarity - best).abs() < 1e-5, "{:?} {best}", found.cosine);
+        prop_assert!(found.cosine.similarity <= 1.0 + 1e-9);
+    }
+}
