@@ -126,16 +126,34 @@ impl Usage {
         self.recent += 1;
     }
 
+    /// `row` is taken out of the memory with all that it holds; what it held counts for nothing any more.
+    pub fn remove(&mut self, row: usize) {
+        let Some(count) = self.counts.get(row).copied().filter(|&c| c > 0) else { return };
+        self.counts[row] = 0;
+        let others = self.counts.iter().filter(|&&c| c > 0);
+        self.differences -= others.map(|&c| u64::from(c.abs_diff(count))).sum::<u64>();
+        self.at_least[1..=count as usize].iter_mut().for_each(|n| *n -= 1);
+        self.sum -= c_ln_c(count);
+        self.writes -= u64::from(count);
+        let last = self.last[row] as usize;
+        self.lasts[last] -= 1;
+        self.recent -= u32::from(last + self.window > self.step);
+    }
+
     /// The step is over: what the counts tell after it.
     pub fn end_step(&mut self) -> Step {
-        let rows = self.at_least[1];
-        let now = Step { rows, perplexity: self.perplexity(), gini: self.gini(), unused: rows - self.recent };
+        let now = self.now();
         self.step += 1;
         self.lasts.push(0);
         if let Some(out) = self.step.checked_sub(self.window) {
             self.recent -= self.lasts[out];
         }
         now
+    }
+
+    fn now(&self) -> Step {
+        let rows = self.at_least[1];
+        Step { rows, perplexity: self.perplexity(), gini: self.gini(), unused: rows - self.recent }
     }
 
     fn perplexity(&self) -> f64 {
@@ -244,13 +262,21 @@ pub struct Quantisation {
 }
 
 /// The quantisation error of the first `assignments.len()` rows of `keys` [T, dk] (unit vectors), each against the row of `dictionary`
-/// [n, dk] that it was assigned to, as that row is now. `None` without a write.
+/// [n, dk] that it was assigned to, as that row is now. Rows that hold nothing (`counts` `[n]`) have no members any more. `None` without
+/// a member.
 #[must_use]
-pub fn quantisation(keys: ArrayView2<'_, f32>, assignments: &[i32], dictionary: ArrayView2<'_, f32>) -> Option<Quantisation> {
+pub fn quantisation(
+    keys: ArrayView2<'_, f32>,
+    assignments: &[i32],
+    dictionary: ArrayView2<'_, f32>,
+    counts: &[u32],
+) -> Option<Quantisation> {
     let (mut sum, mut members) = (0.0, 0_usize);
     let mut worst = (f64::NEG_INFINITY, 0);
     for (write, (key, &row)) in keys.rows().into_iter().zip(assignments).enumerate() {
-        let Some(row) = usize::try_from(row).ok().filter(|&r| r < dictionary.nrows()) else { continue };
+        let Some(row) = usize::try_from(row).ok().filter(|&r| r < dictionary.nrows() && counts.get(r).is_some_and(|&c| c > 0)) else {
+            continue;
+        };
         let dot: f64 = key.iter().zip(dictionary.row(row)).map(|(&k, &d)| f64::from(k) * f64::from(d)).sum();
         let error = 1.0 - dot;
         sum += error;

@@ -8,6 +8,7 @@ pub mod common;
 pub mod counts;
 pub mod events;
 pub mod growth;
+pub mod health;
 pub mod map;
 pub mod moments;
 pub mod reads;
@@ -40,6 +41,7 @@ pub static PANELS: &[PanelEntry] = &[
         make: || Box::new(assignments::Assignments::default()),
     },
     PanelEntry { name: "map", title: "Dictionary map", help: map::HELP, make: || Box::new(map::DictionaryMap::default()) },
+    PanelEntry { name: "health", title: "Codebook health", help: health::HELP, make: || Box::new(health::Health::default()) },
     PanelEntry { name: "counts", title: "Counts", help: counts::HELP, make: || Box::new(counts::Counts::default()) },
     PanelEntry { name: "sre", title: "Scores", help: sre::HELP, make: || Box::new(sre::Sre::default()) },
     PanelEntry { name: "residency", title: "Cache", help: residency::HELP, make: || Box::new(residency::ResidencyPanel::default()) },

@@ -3,6 +3,7 @@
 
 pub mod effective;
 pub mod events;
+pub mod health;
 pub mod map;
 pub mod retention;
 pub mod sweep;
@@ -24,6 +25,8 @@ pub enum StudyCommand {
     Events(events::Ask),
     /// Keys and centroids in two dimensions.
     Map(map::Ask),
+    /// What codebook health needs the centroids for.
+    Health(health::Ask),
     /// What is still recalled of followed tokens, step by step.
     Retention(retention::Ask),
     /// Scores over a range of parameters.
@@ -39,6 +42,8 @@ pub struct Studies {
     pub events: events::Study,
     /// The dictionary map.
     pub map: map::Study,
+    /// The health of the dictionaries.
+    pub health: health::Study,
     /// The retention map.
     pub retention: retention::Study,
     /// The sweep.
@@ -50,7 +55,8 @@ impl Studies {
     pub fn receive(&mut self) -> bool {
         let (effective, events, map) = (self.effective.receive(), self.events.receive(), self.map.receive());
         let (retention, sweep) = (self.retention.receive(), self.sweep.receive());
-        [effective, events, map, retention, sweep].contains(&true)
+        let health = self.health.receive();
+        [effective, events, health, map, retention, sweep].contains(&true)
     }
 
     /// Carries out a command; `runs` is what is on screen, `session` the session as set, with paths relative to `base`.
@@ -66,6 +72,7 @@ impl Studies {
             StudyCommand::Effective(ask) => self.effective.command(ask, runs, wake),
             StudyCommand::Events(ask) => self.events.command(ask, runs, wake),
             StudyCommand::Map(ask) => self.map.command(ask, runs, wake),
+            StudyCommand::Health(ask) => self.health.command(ask, runs, wake),
             StudyCommand::Retention(ask) => self.retention.command(ask, runs, wake),
             StudyCommand::Sweep(ask) => self.sweep.command(ask, session, base, wake),
         }

@@ -67,7 +67,7 @@ fn a_row_that_is_no_number_is_not_passed_over() {
     keys[[250, 7]] = f32::NAN;
     let found = nearest_pairs(keys.view(), &[1; 300]).unwrap();
     assert!(found.dot.similarity.is_nan() && found.dot.rows == (0, 250));
-    let error = quantisation(keys.view(), &[0, 1, 250], keys.view()).unwrap();
+    let error = quantisation(keys.view(), &[0, 1, 250], keys.view(), &[1; 300]).unwrap();
     assert!(error.worst.is_nan() && error.mean.is_nan() && error.at == 2);
 }
 
@@ -76,10 +76,12 @@ fn quantisation_is_one_minus_the_dot_product_with_the_row_as_it_is() {
     let keys = array![[1.0_f32, 0.0], [0.0, 1.0], [0.6, 0.8], [0.0, -1.0]];
     let dictionary = array![[0.8_f32, 0.4], [0.0, 1.0]];
     // 1 - 0.8, 1 - 1, 1 - (0.48 + 0.32); the fourth write is not seen yet.
-    let error = quantisation(keys.view(), &[0, 1, 0], dictionary.view()).unwrap();
+    let error = quantisation(keys.view(), &[0, 1, 0], dictionary.view(), &[2, 1]).unwrap();
     assert!((error.mean - 0.4 / 3.0).abs() < 1e-7 && (error.worst - 0.2).abs() < 1e-7, "{error:?}");
-    assert_eq!(quantisation(keys.view(), &[0, 1, 0, 1], dictionary.view()).unwrap().at, 3, "2 is the worst there is");
-    assert!(quantisation(keys.view(), &[], dictionary.view()).is_none());
+    assert_eq!(quantisation(keys.view(), &[0, 1, 0, 1], dictionary.view(), &[2, 2]).unwrap().at, 3, "2 is the worst there is");
+    let left = quantisation(keys.view(), &[0, 1, 0, 1], dictionary.view(), &[2, 0]).unwrap();
+    assert!((left.mean - 0.2).abs() < 1e-7 && left.at == 0, "row 1 was taken away: {left:?}");
+    assert!(quantisation(keys.view(), &[], dictionary.view(), &[1, 1]).is_none());
 }
 
 #[test]
@@ -109,6 +111,29 @@ proptest! {
             prop_assert!((now.gini - gini(&used)).abs() < 1e-12, "{} {}", now.gini, gini(&used));
             let n = used.len() as f64;
             prop_assert!((1.0..=n).contains(&now.perplexity) && (0.0..=1.0 - 1.0 / n + 1e-12).contains(&now.gini));
+        }
+    }
+
+    /// A row that is taken away leaves what the other rows alone would have come to.
+    #[test]
+    fn a_row_taken_away_counts_for_nothing(rows in proptest::collection::vec(0_usize..6, 1..120), more in proptest::collection::vec(1_usize..6, 1..20)) {
+        let mut usage = Usage::new(3);
+        let mut without = Usage::new(3);
+        for chunk in rows.chunks(5) {
+            chunk.iter().for_each(|&row| usage.push(row));
+            chunk.iter().filter(|&&row| row != 0).for_each(|&row| without.push(row));
+            usage.end_step();
+            without.end_step();
+        }
+        usage.remove(0);
+        for chunk in more.chunks(4) {
+            for row in chunk {
+                usage.push(*row);
+                without.push(*row);
+            }
+            let (a, b) = (usage.end_step(), without.end_step());
+            prop_assert_eq!((a.rows, a.unused), (b.rows, b.unused));
+            prop_assert!((a.perplexity - b.perplexity).abs() < 1e-9 && (a.gini - b.gini).abs() < 1e-12);
         }
     }
 

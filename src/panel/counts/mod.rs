@@ -1,11 +1,17 @@
-//! Counts: how many writes each centroid holds at the playhead.
+//! Counts: how many writes each centroid holds at the playhead, row by row and as a histogram.
+
+mod histogram;
 
 use eframe::egui::{Rect, RichText, Stroke, Ui, pos2, vec2};
 
-use super::common::{Key, LaneChoice, chunks_seen, crowd, facts, head_of, lanes_with, plural, point_at, token_name, words, writes_seen};
+use self::histogram::{Bins, Listed};
+use super::assignments::{codebook, marked_row};
+use super::common::{Key, LaneChoice, chunks_seen, crowd, facts, head_of, lanes_with, plural, token_name, words, writes_seen};
 use super::growth::rows_after;
-use super::{Look, Panel};
-use crate::app::command::Command;
+use super::{Look, Panel, Subject};
+use crate::app::command::{Command, ViewCommand};
+use crate::metric::health::perplexity;
+use crate::session::hand::Act;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::heatmap::cells_of;
@@ -16,18 +22,32 @@ use crate::widget::ticks::{Scale, number};
 pub const HELP: &str = "How many writes each centroid holds at the playhead: c, the counts of the dictionary.\n\n\
 By row: rows in the order in which they were founded (VQ attention: codes by their number in the codebook, those without a write too). Sorted: the fullest first. The axis of counts is logarithmic (they span 1 to \
 thousands) and begins at 0.5, so that a row of one write still has a bar; on the linear axis it begins at 0.\n\n\
+Histogram: how many rows hold so many writes. The bins are whole numbers of writes, nearly equal ratios apart (1, 2, 3, 4 to 5, 6 to 7, 8 to 10, ..), so that a bar \
+is as wide as any other of that ratio; its height is the number of rows, not their density. Rows without a write stand apart at the left, striped. Click a bar \
+to list its rows, each a link. A triangle marks the selected row's count.\n\n\
 The formula: c_j = writes assigned to row j so far, counted from the assignments, the founder included; the counts sum to the writes of \
-the chunks that are over. Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
-far below, a few hold nearly everything.\n\nThe row of the selected token stands out. Hover for a row's exact count and its \
-founder; click to select the founder.";
+the chunks that are over (but for a row deleted by hand, whose count is 0 from then on). Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
+far below, a few hold nearly everything.\n\nThe selected row, or that of the selected token, stands out. Hover for a row's exact count and its \
+founder; click to select the row.";
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum View {
+    #[default]
+    ByRow,
+    Sorted,
+    Histogram,
+}
 
 /// See [`HELP`].
 #[derive(Debug, Default)]
 pub struct Counts {
     lane: LaneChoice,
-    sorted: bool,
+    view: View,
     linear: bool,
     tally: Cached<Key<bool>, Tally>,
+    bins: Cached<Key<()>, Bins>,
+    listed: Listed,
 }
 
 /// The counts at one moment.
@@ -45,10 +65,10 @@ pub struct Tally {
 
 /// Counts the assignments of the writes seen, row by row.
 ///
-/// `rows` is how many rows are in use; rows that no assignment names have count 0. Sorted: the fullest first, equal ones
-/// by row.
+/// `rows` is how many rows are in use; rows that no assignment names have count 0, and so have those `deleted`. Sorted: the fullest
+/// first, equal ones by row.
 #[must_use]
-pub fn tally(assignments: &[i32], is_new: &[i32], rows: usize, sorted: bool) -> Tally {
+pub fn tally(assignments: &[i32], is_new: &[i32], rows: usize, sorted: bool, deleted: &[usize]) -> Tally {
     let mut counts = vec![0_u32; rows];
     let mut founders = vec![None; rows];
     for (write, &row) in assignments.iter().enumerate() {
@@ -62,6 +82,11 @@ pub fn tally(assignments: &[i32], is_new: &[i32], rows: usize, sorted: bool) -> 
             founders[row] = Some(write as u32);
         }
     }
+    for &row in deleted {
+        if let Some(count) = counts.get_mut(row) {
+            *count = 0;
+        }
+    }
     let mut order: Vec<u32> = (0..counts.len() as u32).collect();
     if sorted {
         order.sort_by_key(|&row| (std::cmp::Reverse(counts[row as usize]), row));
@@ -73,28 +98,20 @@ pub fn tally(assignments: &[i32], is_new: &[i32], rows: usize, sorted: bool) -> 
     Tally { counts, founders, order, place }
 }
 
-/// exp(H) of the shares of `counts`: how many equally full rows are as even. 0 where nothing is counted.
-#[must_use]
-pub fn perplexity(counts: &[u32]) -> f64 {
-    let total: f64 = counts.iter().map(|&c| f64::from(c)).sum();
-    if total <= 0.0 {
-        return 0.0;
-    }
-    let entropy: f64 = counts.iter().filter(|&&c| c > 0).map(|&c| f64::from(c) / total).map(|p| -p * p.ln()).sum();
-    entropy.exp()
-}
-
 impl Panel for Counts {
     fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let lanes = lanes_with(look, &["assignments", "sizes"]);
-        let Self { lane, sorted, linear, .. } = self;
+        let Self { lane, view, linear, .. } = self;
         let lane = lane.row(ui, look, &lanes, "No lane here writes assignments; add an OVQ or a VQ lane.", |ui, _| {
             ui.add_space(4.0);
-            ui.selectable_value(sorted, false, "by row");
-            ui.selectable_value(sorted, true, "sorted");
-            ui.add_space(4.0);
-            ui.selectable_value(linear, false, "log");
-            ui.selectable_value(linear, true, "linear");
+            ui.selectable_value(view, View::ByRow, "by row").on_hover_text("A bar a row, in the order of the dictionary");
+            ui.selectable_value(view, View::Sorted, "sorted").on_hover_text("A bar a row, the fullest first");
+            ui.selectable_value(view, View::Histogram, "histogram").on_hover_text("How many rows hold so many writes");
+            if *view != View::Histogram {
+                ui.add_space(4.0);
+                ui.selectable_value(linear, false, "log");
+                ui.selectable_value(linear, true, "linear");
+            }
         });
         let Some(lane) = lane else { return };
         let trace = look.lanes[lane].trace;
@@ -102,33 +119,51 @@ impl Panel for Counts {
         let head = head_of(assignments, look);
         let seen = writes_seen(look, lane);
         let rows = rows_after(sizes, head_of(sizes, look), chunks_seen(look, lane));
+        // Of a fixed codebook every code has its row, those that stand for no write too.
+        let rows = rows.map(|n| n.max(codebook(look.lanes[lane].plan, head).map_or(0, |codes| codes.nrows())));
         let (Some(rows), Some(held)) = (rows, assignments.wholes(head).get(..seen)) else {
             words(ui, "Not computed yet.");
             return;
         };
         let founders = trace.channel("is_new").map_or(&[][..], |c| c.wholes(head));
-        let sorted = self.sorted;
-        let tally = self.tally.get(Key::new(look, lane, head, seen, sorted), || tally(held, founders, rows, sorted));
-        if tally.counts.is_empty() {
+        let sorted = self.view == View::Sorted;
+        let deleted = deleted(look, lane, head);
+        let tally = self.tally.get(Key::new(look, lane, head, seen, sorted), || tally(held, founders, rows, sorted, &deleted));
+        if seen == 0 {
             words(ui, "No chunk has been read yet: the dictionary is empty.");
             return;
         }
         let even = perplexity(&tally.counts);
         let empty = tally.counts.iter().filter(|&&c| c == 0).count();
         ui.horizontal_wrapped(|ui| {
-            let share = 100.0 * even / tally.counts.len() as f64;
+            let used = tally.counts.len() - empty;
+            let share = 100.0 * even / used.max(1) as f64;
             ui.label(format!(
                 "{} hold {}, as evenly as {even:.0} equal rows would (perplexity {share:.0}% of n)",
-                plural(tally.counts.len(), "row", "rows"),
+                plural(used, "row", "rows"),
                 plural(seen, "write", "writes")
             ));
             if empty > 0 {
                 ui.label(RichText::new(format!("{} without a write", plural(empty, "row", "rows"))).color(ui.visuals().warn_fg_color));
             }
         });
-        let marked = look.selection.current().and_then(|t| held.get(t)).and_then(|&r| usize::try_from(r).ok());
-        draw(ui, look, tally, DrawOptions { linear: self.linear, sorted, marked, colour: look.lanes[lane].colour, even }, commands);
+        let of_token = || look.selection.current().and_then(|t| held.get(t)).and_then(|&r| usize::try_from(r).ok());
+        let marked = marked_row(look, lane, of_token).filter(|r| *r < tally.counts.len());
+        let options = DrawOptions { linear: self.linear, sorted, marked, colour: look.lanes[lane].colour, even };
+        if self.view == View::Histogram {
+            let bins = self.bins.get(Key::new(look, lane, head, seen, ()), || Bins::new(&tally.counts));
+            histogram::show(ui, look, lane, (tally, bins), options, &mut self.listed, commands);
+        } else {
+            draw(ui, look, lane, tally, options, commands);
+        }
     }
+}
+
+/// The rows that were deleted by hand before the playhead.
+fn deleted(look: &Look<'_>, lane: usize, head: usize) -> Vec<usize> {
+    let (hands, chunks) = (&look.lanes[lane].plan.setup.hands, chunks_seen(look, lane));
+    let done = hands.iter().filter(|h| h.step <= chunks && h.kv_head == head);
+    done.filter_map(|h| if let Act::Delete { row } = h.what { Some(row) } else { None }).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -140,7 +175,7 @@ struct DrawOptions {
     even: f64,
 }
 
-fn draw(ui: &mut Ui, look: &Look<'_>, tally: &Tally, options: DrawOptions, commands: &mut Vec<Command>) {
+fn draw(ui: &mut Ui, look: &Look<'_>, lane: usize, tally: &Tally, options: DrawOptions, commands: &mut Vec<Command>) {
     let ink = Ink::of(ui);
     let n = tally.counts.len();
     let most = f64::from(tally.counts.iter().copied().max().unwrap_or(1).max(1));
@@ -154,7 +189,7 @@ fn draw(ui: &mut Ui, look: &Look<'_>, tally: &Tally, options: DrawOptions, comma
     let describe = format!("Counts: {n} rows at write {}, the fullest holds {most} writes, perplexity {:.0}", look.writes, options.even);
     let mut legend = vec![Entry::new(Sign::Square, options.colour, "count")];
     if options.marked.is_some() {
-        legend.insert(0, Entry::new(Sign::Square, ink.select, "row of the selected token"));
+        legend.insert(0, Entry::new(Sign::Square, ink.select, "selected row"));
     }
     let size = vec2(ui.available_width(), ui.available_height().max(70.0));
     let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
@@ -169,7 +204,7 @@ fn draw(ui: &mut Ui, look: &Look<'_>, tally: &Tally, options: DrawOptions, comma
         chart.painter(ui).rect_filled(bar, 0.0, ink.select);
         chart.painter(ui).vline(bar.center().x, chart.rect.top()..=bar.top(), Stroke::new(1.0, blend(ink.paper, ink.select, 0.5)));
     }
-    hover(look, &response, &chart, tally, commands);
+    hover(look, lane, &response, &chart, tally, commands);
 }
 
 /// A bar a row; where a pixel stands for several rows, it is as high as the fullest of them.
@@ -191,7 +226,7 @@ fn bars(ui: &Ui, chart: &Chart, tally: &Tally, colour: eframe::egui::Color32) {
     }
 }
 
-fn hover(look: &Look<'_>, response: &eframe::egui::Response, chart: &Chart, tally: &Tally, commands: &mut Vec<Command>) {
+fn hover(look: &Look<'_>, lane: usize, response: &eframe::egui::Response, chart: &Chart, tally: &Tally, commands: &mut Vec<Command>) {
     let Some(pointer) = response.hover_pos() else { return };
     let n = tally.counts.len();
     let at = (chart.values_at(pointer).0.floor().max(0.0) as usize).min(n - 1);
@@ -214,7 +249,10 @@ fn hover(look: &Look<'_>, response: &eframe::egui::Response, chart: &Chart, tall
         rows.push(("drawn", format!("the fullest of the {each} rows in each pixel")));
     }
     facts(response, &format!("row {row}"), &rows);
-    point_at(response, founder, commands);
+    commands.push(Command::View(ViewCommand::HoverRow { lane, row }));
+    if response.clicked() {
+        commands.push(Command::View(ViewCommand::Choose(Subject::Centroid { lane, row })));
+    }
 }
 
 /// True if the order is by count and not by row.
@@ -231,26 +269,18 @@ mod tests {
     fn counts_are_those_of_the_writes_seen() {
         // Six writes: 0 founds row 0, 2 founds row 1, 5 founds row 2; the playhead is after five.
         let (assignments, is_new) = ([0, 0, 1, 1, 1, 2], [1, 0, 1, 0, 0, 1]);
-        let t = tally(&assignments[..5], &is_new, 2, true);
+        let t = tally(&assignments[..5], &is_new, 2, true, &[]);
         assert_eq!(t.counts, [2, 3]);
         assert_eq!(t.founders, [Some(0), Some(2)]);
         assert_eq!((t.order, t.place), (vec![1, 0], vec![1, 0]), "the fullest first");
-        assert_eq!(tally(&assignments[..5], &is_new, 2, false).order, [0, 1]);
-    }
-
-    #[test]
-    fn perplexity_counts_equal_rows_and_sees_a_crowd_in_one() {
-        assert!((perplexity(&[3, 3, 3, 3]) - 4.0).abs() < 1e-12);
-        assert!((perplexity(&[9, 0, 0]) - 1.0).abs() < 1e-12);
-        // p = 3/4, 1/4: H = 0.5623351446 nats, exp(H) = 1.7547653506.
-        assert!((perplexity(&[3, 1]) - 1.754_765_350_6).abs() < 1e-9);
-        assert!(perplexity(&[]).abs() < 1e-12);
+        assert_eq!(tally(&assignments, &is_new, 3, true, &[1, 9]).counts, [2, 0, 1], "row 1 was deleted by hand");
+        assert_eq!(tally(&assignments[..5], &is_new, 2, false, &[]).order, [0, 1]);
     }
 
     proptest! {
         #[test]
         fn counts_sum_to_the_writes(rows in proptest::collection::vec(0_i32..20, 0..300), sorted: bool) {
-            let t = tally(&rows, &[], 20, sorted);
+            let t = tally(&rows, &[], 20, sorted, &[]);
             prop_assert_eq!(t.counts.iter().map(|&c| c as usize).sum::<usize>(), rows.len());
             let p = perplexity(&t.counts);
             prop_assert!(p <= 20.0 + 1e-9);

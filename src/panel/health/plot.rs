@@ -1,0 +1,175 @@
+//! One figure over the steps: a line for each lane.
+
+use eframe::egui::{Align2, FontId, Rect, Response, Sense, Stroke, Ui, Vec2, pos2};
+
+use super::quantity::Quantity;
+use super::series::{Known, Lines};
+use crate::app::command::{Command, ViewCommand};
+use crate::app::study::health::LaneHead;
+use crate::panel::common::{chunks_seen, facts, playheads};
+use crate::panel::growth::{n_max, plateau};
+use crate::panel::{Look, Subject};
+use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign};
+use crate::widget::line::{self, Dash};
+use crate::widget::palette::{Ink, blend};
+use crate::widget::ticks::{Scale, number};
+
+/// A figure of some lanes.
+#[derive(Clone, Copy)]
+pub struct Plot<'a> {
+    /// What is drawn.
+    pub quantity: Quantity,
+    /// The lanes, with their heads.
+    pub lanes: &'a [LaneHead],
+    /// After how many chunks a row is unused.
+    pub window: usize,
+}
+
+impl Plot<'_> {
+    /// Draws it, and says what is under the pointer.
+    pub fn ui<'k>(
+        self,
+        ui: &mut Ui,
+        look: &Look<'_>,
+        size: Vec2,
+        known: impl Fn(usize) -> Known<'k>,
+        lines: &mut [Lines],
+        commands: &mut Vec<Command>,
+    ) {
+        let Self { quantity, lanes, window } = self;
+        let (ink, total) = (Ink::of(ui), look.plan.stream.writes());
+        let columns = ((size.x * ui.pixels_per_point()) as usize).max(1);
+        let extra = (columns, window, look.studies.health.generation());
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for &at in lanes {
+            let (a, b) = lines[at.0].get(look, at, quantity, known(at.0), extra).range.unwrap_or((low, high));
+            (low, high) = (low.min(a), high.max(b));
+            if let (Quantity::Rows, Some(n)) = (quantity, n_max(look, at.0)) {
+                high = high.max(plateau(total as f64, n as f64));
+            }
+        }
+        let nothing = !low.is_finite();
+        let (min, max) = if nothing { quantity.limits(0.0, 1.0) } else { quantity.limits(low, high) };
+        let mut y = Axis::real(quantity.title(), min, max, Scale::Linear);
+        y.whole = matches!(quantity, Quantity::Rows | Quantity::Unused);
+        let legend = self.legend(look, &known);
+        let (response, chart) = Chart::show_under(ui, size, Axis::count("writes", total), y, &legend, &self.describe(look, &known), 1);
+        explain(ui, &chart, size, quantity);
+        if nothing {
+            let text = self.why_not(look, &known);
+            chart.painter(ui).text(chart.rect.center(), Align2::CENTER_CENTER, text, FontId::proportional(SMALL), ink.quiet);
+        }
+        marks(ui, look, &chart);
+        let painter = chart.painter(ui);
+        for (place, &at) in lanes.iter().enumerate() {
+            let (colour, dash) = (look.lanes[at.0].colour, Dash::of(place));
+            if let (Quantity::Rows, Some(n)) = (quantity, n_max(look, at.0)) {
+                let curve: Vec<_> =
+                    (0..=120).map(|i| chart.x.value(f64::from(i) / 120.0)).map(|t| chart.pos(t, plateau(t, n as f64))).collect();
+                line::draw(&painter, &curve, Stroke::new(1.0, blend(ink.paper, colour, 0.5)), Dash::Solid);
+            }
+            let seen = ends(look, at.0, chunks_seen(look, at.0)) as f64;
+            let all = &lines[at.0].get(look, at, quantity, known(at.0), extra).points;
+            let mut points: Vec<_> = all[..all.partition_point(|p| p[0] <= seen)].iter().map(|p| chart.pos(p[0], p[1])).collect();
+            // The number at the playhead is drawn whatever the line leaves out.
+            if let Some((now, chunks)) = known(at.0).at(quantity, chunks_seen(look, at.0))
+                && let Some(value) = quantity.of(now).filter(|v| v.is_finite())
+            {
+                points.push(chart.pos(ends(look, at.0, chunks) as f64, value));
+            }
+            line::draw(&painter, &points, Stroke::new(1.8, colour), dash);
+        }
+        playheads(ui, look, &chart, |writes| writes as f64);
+        if let Some(pointer) = response.hover_pos() {
+            self.tell(look, &response, chart.values_at(pointer).0, &known, commands);
+        }
+    }
+
+    fn legend<'k>(self, look: &Look<'_>, known: &impl Fn(usize) -> Known<'k>) -> Vec<Entry> {
+        let each = self.lanes.iter().enumerate().map(|(place, &(lane, _))| {
+            let now = known(lane).at(self.quantity, chunks_seen(look, lane)).and_then(|(at, _)| self.quantity.of(at));
+            Entry::new(Sign::Line(Dash::of(place)), look.lanes[lane].colour, now.map_or_else(|| "–".to_owned(), number))
+        });
+        each.collect()
+    }
+
+    fn describe<'k>(self, look: &Look<'_>, known: &impl Fn(usize) -> Known<'k>) -> String {
+        let each = self.lanes.iter().map(|&(lane, _)| {
+            let now = known(lane).at(self.quantity, chunks_seen(look, lane));
+            let told = now.map_or_else(|| "not known yet".to_owned(), |(at, _)| self.quantity.tell(at));
+            format!("{}: {told}", look.lanes[lane].plan.name)
+        });
+        format!("Codebook health, {}, at write {}. {}", self.quantity.title(), look.writes, each.collect::<Vec<_>>().join("; "))
+    }
+
+    fn why_not<'k>(self, look: &Look<'_>, known: &impl Fn(usize) -> Known<'k>) -> &'static str {
+        let unknown = |&(lane, _): &LaneHead| known(lane).finding.is_some_and(|f| f.unknown);
+        if !self.quantity.needs_study() {
+            "no chunk read yet"
+        } else if self.lanes.iter().all(unknown) {
+            "cannot be replayed from the trace"
+        } else if look.reached < look.plan.stream.writes() {
+            "once the run is complete"
+        } else if look.studies.health.running() {
+            "being computed"
+        } else {
+            "nothing known yet"
+        }
+    }
+
+    /// The numbers of the step under the pointer, and what a click on it selects.
+    fn tell<'k>(self, look: &Look<'_>, response: &Response, x: f64, known: &impl Fn(usize) -> Known<'k>, commands: &mut Vec<Command>) {
+        let total = look.plan.stream.writes();
+        let writes = x.round().clamp(0.0, total as f64) as usize;
+        let mut rows = Vec::new();
+        for &(lane, _) in self.lanes {
+            let plan = look.lanes[lane].plan;
+            let chunks = plan.chunks_at(writes);
+            let text = match known(lane).at(self.quantity, chunks) {
+                _ if writes > look.writes => "after the playhead".to_owned(),
+                _ if chunks == 0 => "before the end of step 0: empty".to_owned(),
+                None => "not known".to_owned(),
+                Some((at, c)) => format!("{} after step {} (write {})", self.quantity.tell(at), c - 1, ends(look, lane, c)),
+            };
+            rows.push((plan.name.as_str(), text));
+            if let (Quantity::Rows, Some(n)) = (self.quantity, n_max(look, lane)) {
+                let end = ends(look, lane, chunks);
+                rows.push(("t N / (t + N)", format!("{} with N = {n}, t = {end}", number(plateau(end as f64, n as f64)))));
+            }
+            let all = look.plan.stream.chunks(plan.setup.chunk);
+            if let Some(f) = known(lane).finding.filter(|f| self.quantity.needs_study() && f.sampled(all)) {
+                rows.push(("sampled", format!("{} of {all} steps, evenly apart", f.planned)));
+            }
+        }
+        facts(response, &format!("{}, after write {writes}", self.quantity.title()), &rows);
+        if response.clicked() && writes < total {
+            commands.push(Command::View(ViewCommand::Choose(Subject::Step(writes / look.plan.step.max(1)))));
+        }
+    }
+}
+
+/// The selected token and the selected step.
+fn marks(ui: &Ui, look: &Look<'_>, chart: &Chart) {
+    let (ink, total) = (Ink::of(ui), look.plan.stream.writes());
+    let painter = chart.painter(ui);
+    if let Some(token) = look.selection.current() {
+        painter.vline(chart.x_of(token as f64 + 1.0), chart.rect.y_range(), Stroke::new(1.0, ink.select.gamma_multiply(0.45)));
+    }
+    if let Some(Subject::Step(step)) = look.selection.subject {
+        let at = ((step + 1) * look.plan.step).min(total) as f64;
+        painter.vline(chart.x_of(at), chart.rect.y_range(), Stroke::new(2.0, blend(ink.paper, ink.select, 0.3)));
+    }
+}
+
+/// The write at which a lane's chunk number `chunks` (from 1) ends.
+fn ends(look: &Look<'_>, lane: usize, chunks: usize) -> usize {
+    (chunks * look.lanes[lane].plan.setup.chunk).min(look.plan.stream.writes())
+}
+
+/// The formula, on hover over the chart's name.
+fn explain(ui: &Ui, chart: &Chart, size: Vec2, quantity: Quantity) {
+    let top = chart.rect.top();
+    let place = Rect::from_min_max(pos2(chart.rect.left() - 24.0, top - 18.0), pos2(chart.rect.left() + size.x * 0.42, top - 1.0));
+    let id = ui.scope_id().with(("formula", quantity, place.left() as i32, place.top() as i32));
+    ui.interact(place, id, Sense::hover()).on_hover_text(quantity.formula());
+}
