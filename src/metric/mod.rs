@@ -18,6 +18,7 @@ mod query;
 pub mod retention;
 mod running;
 mod score;
+pub mod spectrum;
 
 pub use cost::{full_attention_numbers, held, memory_share, per_given_head};
 pub use query::{query_of, query_used};

@@ -4,6 +4,7 @@
 //! `cpu` or `gpu` module: it reads channels by name.
 
 pub mod assignments;
+pub mod channel;
 pub mod common;
 pub mod counts;
 pub mod events;
@@ -19,6 +20,7 @@ pub mod retention;
 mod selection;
 pub mod shares;
 pub mod sre;
+pub mod state;
 pub mod sweep;
 
 use std::sync::Arc;
@@ -51,6 +53,8 @@ pub static PANELS: &[PanelEntry] = &[
     PanelEntry { name: "events", title: "Events", help: events::HELP, make: || Box::new(events::Events::default()) },
     PanelEntry { name: "moments", title: "Two moments", help: moments::HELP, make: || Box::new(moments::Moments::default()) },
     PanelEntry { name: "sweep", title: "Sweep", help: sweep::HELP, make: || Box::new(sweep::SweepPanel::default()) },
+    PanelEntry { name: "state", title: "State", help: state::HELP, make: || Box::new(state::StatePanel::default()) },
+    PanelEntry { name: "channel", title: "Any channel", help: channel::HELP, make: || Box::new(channel::ChannelPanel::default()) },
     PanelEntry { name: "recall", title: "Recall", help: recall::HELP, make: || Box::new(recall::Recall::default()) },
 ];
 

@@ -15,9 +15,14 @@ pub enum Rule {
     Mean,
     /// The smallest.
     Min,
+    /// The one furthest from zero, with its sign.
+    Far,
 }
 
 impl Rule {
+    /// Every rule, in the order of menus.
+    pub const ALL: [Self; 4] = [Self::Max, Self::Mean, Self::Min, Self::Far];
+
     /// How it is named on hover.
     #[must_use]
     pub fn title(self) -> &'static str {
@@ -25,6 +30,7 @@ impl Rule {
             Self::Max => "largest",
             Self::Mean => "mean",
             Self::Min => "smallest",
+            Self::Far => "furthest from 0",
         }
     }
 }
@@ -53,28 +59,69 @@ impl Grid {
         if row < self.rows && column < self.columns { self.cells[row * self.columns + column] } else { None }
     }
 
-    /// What the cells of a block come to. NaN wins over everything, whatever the rule, so that it is never averaged away;
-    /// an infinity counts as the number that it is. `None` for a block without numbers.
+    /// What the cells of a block come to. NaN wins over everything, and an infinity over every number, whatever the rule: neither
+    /// is ever averaged away. `None` for a block without numbers.
     #[must_use]
     pub fn block(&self, rows: Range<usize>, columns: Range<usize>, rule: Rule) -> Option<f32> {
-        let mut held: Option<f32> = None;
-        let mut sum = 0.0_f64;
-        let mut n = 0_u32;
+        let mut held = Pool::default();
         for row in rows.start..rows.end.min(self.rows) {
             for value in self.cells[row * self.columns..][columns.start..columns.end.min(self.columns)].iter().flatten() {
                 if value.is_nan() {
                     return Some(f32::NAN);
                 }
-                sum += f64::from(*value);
-                n += 1;
-                held = Some(match (rule, held) {
-                    (Rule::Max, Some(h)) => h.max(*value),
-                    (Rule::Min, Some(h)) => h.min(*value),
-                    (_, _) => *value,
-                });
+                held.add(*value);
             }
         }
-        if rule == Rule::Mean { (n > 0).then(|| (sum / f64::from(n)) as f32) } else { held }
+        held.value(rule)
+    }
+}
+
+/// Numbers that stand behind one cell, taken in one by one: what every rule makes of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pool {
+    /// The smallest of the finite numbers.
+    pub min: f32,
+    /// The largest of the finite numbers.
+    pub max: f32,
+    sum: f64,
+    /// How many there are, those that are not finite too.
+    pub n: u32,
+    /// NaN where there is one, else an infinity where there is one, else 0.
+    loud: f32,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { min: f32::INFINITY, max: f32::NEG_INFINITY, sum: 0.0, n: 0, loud: 0.0 }
+    }
+}
+
+impl Pool {
+    /// Takes in a number.
+    pub fn add(&mut self, value: f32) {
+        self.n += 1;
+        if value.is_finite() {
+            self.min = self.min.min(value);
+            self.max = self.max.max(value);
+            self.sum += f64::from(value);
+        } else if value.is_nan() || self.loud == 0.0 {
+            self.loud = value;
+        }
+    }
+
+    /// What they come to: NaN where one of them is, an infinity where one of them is, else what the rule says; `None` without any.
+    #[must_use]
+    pub fn value(&self, rule: Rule) -> Option<f32> {
+        if self.loud != 0.0 {
+            return Some(self.loud);
+        }
+        (self.n > 0).then(|| match rule {
+            Rule::Max => self.max,
+            Rule::Min => self.min,
+            Rule::Far if -self.min > self.max => self.min,
+            Rule::Far => self.max,
+            Rule::Mean => (self.sum / f64::from(self.n)) as f32,
+        })
     }
 }
 
@@ -166,7 +213,26 @@ mod tests {
         assert_eq!(g.block(0..2, 1..3, Rule::Max), Some(5.0));
         assert_eq!(g.block(0..2, 1..3, Rule::Min), Some(1.0));
         assert_eq!(g.block(0..2, 1..3, Rule::Mean), Some(3.0));
+        let signed = grid(1, 3, |_, c| [-4.0, 3.0, 1.0][c]);
+        assert_eq!((signed.block(0..1, 0..3, Rule::Far), signed.block(0..1, 1..3, Rule::Far)), (Some(-4.0), Some(3.0)));
         assert_eq!(Grid::empty(2, 2).block(0..2, 0..2, Rule::Mean), None);
+    }
+
+    #[test]
+    fn an_infinity_is_seen_whatever_the_rule_and_nan_before_it() {
+        let mut g = grid(1, 4, |_, c| c as f32);
+        g.cells[1] = Some(f32::INFINITY);
+        for rule in Rule::ALL {
+            assert_eq!(g.block(0..1, 0..4, rule), Some(f32::INFINITY), "{rule:?}");
+            assert_eq!(g.block(0..1, 2..4, rule).map(f32::is_finite), Some(true));
+        }
+        let mut pool = Pool::default();
+        for value in [1.0, f32::NEG_INFINITY, f32::NAN, f32::INFINITY, -3.0] {
+            pool.add(value);
+        }
+        assert!(pool.value(Rule::Min).is_some_and(f32::is_nan));
+        assert_eq!((pool.min, pool.max, pool.n), (-3.0, 1.0, 5), "the finite ones' extremes are known all the same");
+        assert_eq!(Pool::default().value(Rule::Mean), None);
     }
 
     #[test]

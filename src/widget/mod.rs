@@ -1,4 +1,4 @@
-//! Widgets: colour maps, axes, heatmap, raster, caches. They know no layer and no stream.
+//! Widgets: colour maps, axes, heatmap, range control, raster, caches. They know no layer and no stream.
 
 pub mod cached;
 pub mod chart;
@@ -8,5 +8,6 @@ pub mod lasso;
 pub mod legend;
 pub mod line;
 pub mod palette;
+pub mod range;
 pub mod raster;
 pub mod ticks;

@@ -6,6 +6,7 @@ pub mod events;
 pub mod health;
 pub mod map;
 pub mod retention;
+pub mod spectrum;
 pub mod sweep;
 pub mod work;
 
@@ -29,6 +30,8 @@ pub enum StudyCommand {
     Health(health::Ask),
     /// What is still recalled of followed tokens, step by step.
     Retention(retention::Ask),
+    /// The singular values of a lane's linear state.
+    Spectrum(spectrum::Ask),
     /// Scores over a range of parameters.
     Sweep(sweep::Ask),
 }
@@ -46,6 +49,8 @@ pub struct Studies {
     pub health: health::Study,
     /// The retention map.
     pub retention: retention::Study,
+    /// The singular values of a lane's linear state.
+    pub spectrum: spectrum::Study,
     /// The sweep.
     pub sweep: sweep::Study,
 }
@@ -56,7 +61,7 @@ impl Studies {
         let (effective, events, map) = (self.effective.receive(), self.events.receive(), self.map.receive());
         let (retention, sweep) = (self.retention.receive(), self.sweep.receive());
         let health = self.health.receive();
-        [effective, events, health, map, retention, sweep].contains(&true)
+        [effective, events, health, map, retention, sweep, self.spectrum.receive()].contains(&true)
     }
 
     /// Carries out a command; `runs` is what is on screen, `session` the session as set, with paths relative to `base`.
@@ -74,6 +79,7 @@ impl Studies {
             StudyCommand::Map(ask) => self.map.command(ask, runs, wake),
             StudyCommand::Health(ask) => self.health.command(ask, runs, wake),
             StudyCommand::Retention(ask) => self.retention.command(ask, runs, wake),
+            StudyCommand::Spectrum(ask) => self.spectrum.command(ask, runs, wake),
             StudyCommand::Sweep(ask) => self.sweep.command(ask, session, base, wake),
         }
     }

@@ -12,6 +12,7 @@
 
 mod cpu;
 mod gpu;
+mod replay;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use super::feature::{self, FEATURES, FMAP, FeatureMap, PROJECTION, SEED, SHARPNE
 use super::full::{BETA, trace};
 use super::handed::{clear, handed};
 use super::real::EPSILON;
+use super::replay::StateAt;
 use super::{Cost, Layer, LayerError, LayerKind, Precision, Setup, Snapshot, cannot, check_sizes};
 use crate::gpu::GpuStream;
 use crate::param::{ParamError, ParamSpec, Resolved};
@@ -106,6 +108,10 @@ impl LayerKind for LinearKind {
         let mut stores = vec![Store::State; after];
         stores[..gone].fill(Store::Gone);
         Some(Effective { weights, stores })
+    }
+
+    fn replay_state(&self, setup: &Setup, trace: &LaneTrace, kv_head: usize, visit: &mut dyn FnMut(StateAt<'_>) -> bool) -> bool {
+        replay::replay(setup, trace, kv_head, visit)
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {

@@ -25,6 +25,7 @@ pub mod cpu;
 mod effective;
 pub mod gpu;
 mod hand;
+mod replay;
 pub mod residency;
 mod score;
 pub mod trace;
@@ -35,6 +36,7 @@ use crate::gpu::GpuStream;
 use crate::layer::effective::{Effective, ReadOf};
 use crate::layer::feature::{self, FEATURES, FMAP, PROJECTION, SEED, SHARPNESS};
 use crate::layer::handed::handed;
+use crate::layer::replay::StateAt;
 use crate::layer::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup, check_sizes};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
 use crate::session::hand::Hand;
@@ -163,6 +165,10 @@ impl LayerKind for LolaKind {
 
     fn effective(&self, setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
         effective::of(setup, trace, read)
+    }
+
+    fn replay_state(&self, setup: &Setup, trace: &LaneTrace, kv_head: usize, visit: &mut dyn FnMut(StateAt<'_>) -> bool) -> bool {
+        replay::replay(setup, trace, kv_head, visit)
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Config, Rule, cpu, effective, gpu, trace};
+use super::{Config, Rule, cpu, effective, gpu, replay, trace};
 use crate::gpu::GpuStream;
 use crate::layer::effective::{Effective, ReadOf};
 use crate::layer::handed::{clear, handed, set_last};
+use crate::layer::replay::StateAt;
 use crate::layer::{Cost, Layer, LayerError, LayerKind, Precision, Setup, Snapshot, cannot, check_sizes};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
 use crate::session::hand::{Act, Hand};
@@ -157,6 +158,10 @@ impl LayerKind for RecurrentKind {
 
     fn effective(&self, setup: &Setup, _trace: &LaneTrace, read: ReadOf<'_>) -> Option<Effective> {
         Some(effective::effective(&self.config(setup), setup, read))
+    }
+
+    fn replay_state(&self, setup: &Setup, trace: &LaneTrace, kv_head: usize, visit: &mut dyn FnMut(StateAt<'_>) -> bool) -> bool {
+        replay::replay(&self.config(setup), setup, trace, kv_head, visit)
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {

@@ -23,6 +23,7 @@ mod cpu;
 mod effective;
 mod gpu;
 mod kind;
+mod replay;
 mod trace;
 
 use ndarray::ArrayView1;
