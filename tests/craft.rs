@@ -153,3 +153,76 @@ fn what_was_looked_at_is_found_again() {
     assert_eq!(look(&harness), (Some(Subject::Token(9)), 320), "a jump of the playhead is a visit of its own");
     assert!(harness.query_by_label("Look forward").is_some());
 }
+
+/// What can be done, by the titles that the palette lists for what is typed.
+fn palette(harness: &mut Harness<'_, App>, text: &str) {
+    chord(harness, CTRL, Key::P);
+    harness.run_steps(2);
+    assert!(harness.get_by_label("What to do").is_focused());
+    harness.event(eframe::egui::Event::Text(text.to_owned()));
+    harness.run_steps(2);
+}
+
+#[test]
+fn the_palette_runs_what_was_found_by_keyboard_alone() {
+    let mut harness = window(small());
+    palette(&mut harness, "step forw");
+    assert!(says(&harness, "Step forward (command)"));
+    harness.key_press(Key::Escape);
+    harness.run_steps(2);
+    assert!(harness.query_by_label("What to do").is_none(), "Escape closes it");
+    assert_eq!(harness.state().timeline().writes(), 1024, "and does nothing");
+    palette(&mut harness, "go to the start");
+    harness.key_press(Key::Enter);
+    harness.run_steps(2);
+    assert_eq!(harness.state().timeline().writes(), 0);
+    assert!(harness.query_by_label("What to do").is_none());
+    palette(&mut harness, "hide");
+    harness.key_press(Key::ArrowDown);
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    assert!(harness.state().session().view.layout.is_some(), "the second one: a panel is hidden");
+    undo(&mut harness);
+    palette(&mut harness, "switch lane linear off");
+    harness.key_press(Key::Enter);
+    settle(&mut harness);
+    assert!(!harness.state().session().lanes[1].enabled);
+}
+
+#[test]
+fn panels_are_closed_split_maximised_and_given_windows() {
+    let mut harness = window(small());
+    let layout = |h: &Harness<'_, App>| h.state().session().view.layout.unwrap_or_default();
+    click(&mut harness, "Close Growth");
+    assert!(layout(&harness).contains("Panel(name:\"growth\",shown:false)"), "{}", layout(&harness));
+    undo(&mut harness);
+    let (before, tab) = (layout(&harness), harness.get_by_label("Reads").rect());
+    harness.get_by_label("Reads").click_secondary();
+    harness.run_steps(3);
+    click(&mut harness, "Split right");
+    assert_ne!(layout(&harness), before);
+    let moved = harness.get_by_label("Reads").rect();
+    assert!(moved.left() > tab.left() + 100.0 && (moved.top() - tab.top()).abs() < 1.0, "{tab} {moved}");
+    undo(&mut harness);
+    assert_eq!(layout(&harness), before);
+    // Nothing under the pointer, nothing pressed: the first panel that is seen.
+    harness.hover_at(eframe::egui::pos2(500.0, 300.0));
+    harness.run_steps(2);
+    chord(&mut harness, CTRL, Key::M);
+    assert!(harness.query_all_by_label_contains("Restore ").next().is_some(), "it fills the centre");
+    chord(&mut harness, CTRL, Key::M);
+    assert!(harness.query_all_by_label_contains("Restore ").next().is_none());
+    // Without windows of the system, a detached panel lies over the others.
+    harness.state_mut().ask(WindowCommand::Panel { name: Some("growth"), act: mnemoscope::app::command::PanelAct::Detach }.into());
+    harness.run_steps(3);
+    assert!(layout(&harness).contains("Panel(name:\"growth\",shown:false,detached:true)"), "{}", layout(&harness));
+    assert!(harness.query_by_label("Close Growth").is_none());
+    click(&mut harness, "Put back Growth");
+    harness.run_steps(2);
+    assert!(harness.query_by_label("Close Growth").is_some() && layout(&harness) == before);
+    click(&mut harness, "View");
+    click(&mut harness, "Layout");
+    click(&mut harness, "Debug LoLA");
+    assert!(harness.query_by_label("Close Growth").is_none() && harness.query_by_label("Close Cache").is_some());
+}

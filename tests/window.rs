@@ -2,60 +2,23 @@
 #![cfg(feature = "gui")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "common/window.rs"]
+mod common;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use common::{adapter, click, options, says, session, settle, wait, window};
 use eframe::egui::{Key, Modifiers, PointerButton, Pos2, Theme, accesskit::Role, vec2};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, SnapshotOptions};
+use mnemoscope::app::App;
 use mnemoscope::app::theme::ThemeChoice;
-use mnemoscope::app::{App, Options};
-use mnemoscope::session::{BackendChoice, Session};
-
-fn session() -> Session {
-    Session { backend: BackendChoice::Cpu, ..Session::default() }
-}
-
-fn options(theme: ThemeChoice) -> Options {
-    Options { preferences: None, theme: Some(theme), without_times: true }
-}
-
-/// A window on a session, its run complete and on screen.
-fn window(session: Session) -> Harness<'static, App> {
-    let builder = Harness::builder().with_size(vec2(1440.0, 900.0)).with_step_dt(1.0 / 60.0);
-    let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session, None, options(ThemeChoice::Dark)).unwrap());
-    settle(&mut harness);
-    assert_eq!(harness.state().problem(), None);
-    harness
-}
-
-/// Lets frames pass until nothing is under way.
-fn settle(harness: &mut Harness<'_, App>) {
-    wait(harness, App::at_rest);
-    harness.run_steps(3);
-}
-
-/// Lets frames pass until `so` holds.
-fn wait(harness: &mut Harness<'_, App>, so: impl Fn(&App) -> bool) {
-    let start = Instant::now();
-    loop {
-        harness.step();
-        if so(harness.state()) {
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_mins(2), "the window does not come to rest");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
+use mnemoscope::session::Session;
 
 fn press(harness: &mut Harness<'_, App>, key: Key) {
     harness.key_press(key);
     harness.run_steps(2);
-}
-
-fn click(harness: &mut Harness<'_, App>, label: &str) {
-    harness.get_by_label(label).click();
-    harness.run_steps(3);
 }
 
 fn click_at(harness: &mut Harness<'_, App>, pos: Pos2) {
@@ -70,10 +33,6 @@ fn click_at(harness: &mut Harness<'_, App>, pos: Pos2) {
 
 fn writes(harness: &Harness<'_, App>) -> usize {
     harness.state().timeline().writes()
-}
-
-fn says(harness: &Harness<'_, App>, words: &str) -> bool {
-    harness.query_all_by_label_contains(words).next().is_some()
 }
 
 #[test]
@@ -448,20 +407,6 @@ fn a_file_that_is_dropped_is_opened() {
     let handle: DroppedFileHandle = std::sync::Arc::new(File(path));
     harness.input_mut().dropped_files.push(handle);
     wait(&mut harness, |app| app.session().seed == 41 && app.at_rest());
-}
-
-/// True if pictures can be made here; without an adapter they are skipped with a word, or fail where one is demanded.
-fn adapter() -> bool {
-    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-    descriptor.flags = wgpu::InstanceFlags::empty();
-    let instance = wgpu::Instance::new(descriptor.with_env());
-    let found =
-        !pollster::block_on(instance.enumerate_adapters(wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12)).is_empty();
-    assert!(found || std::env::var_os("MNEMOSCOPE_REQUIRE_GPU").is_none(), "MNEMOSCOPE_REQUIRE_GPU is set, but there is no adapter");
-    if !found {
-        eprintln!("skipped: there is no adapter to paint with");
-    }
-    found
 }
 
 /// The whole window in a theme, with a token of the needle selected in the middle of the stream.

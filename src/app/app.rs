@@ -15,6 +15,7 @@ use crate::app::history::History;
 use crate::app::inspector::Inspector;
 use crate::app::jobs::{Jobs, Prepared};
 use crate::app::layout::PanelLayout;
+use crate::app::palette::Palette;
 use crate::app::prefs::Preferences;
 use crate::app::session_panel::Problem;
 use crate::app::state::Runs;
@@ -91,6 +92,7 @@ pub struct App {
     lane_names: Vec<String>,
     /// The lane that was removed last, and its place.
     pub(super) removed: Option<(usize, LaneSpec)>,
+    pub(super) palette: Palette,
     pub(super) undo: Undo,
     pub(super) history: History,
     /// The hand on the window, for what belongs to one drag.
@@ -165,6 +167,7 @@ impl App {
             states: States::default(),
             lane_names: Vec::new(),
             removed: None,
+            palette: Palette::default(),
             undo: Undo::default(),
             history: History::default(),
             hand: Hand::default(),
@@ -208,6 +211,11 @@ impl App {
         self.problem.as_ref()
     }
 
+    /// How long each panel's last picture took, in seconds.
+    pub fn panel_seconds(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.layout.seconds()
+    }
+
     /// True if what the session computes differs from what was opened or saved last. Where the playhead stands and how
     /// the panels lie is no edit.
     #[must_use]
@@ -242,7 +250,7 @@ impl App {
             seconds: i.time,
         });
         let mut asked = Vec::new();
-        if !self.dialogs.any() {
+        if !self.dialogs.any() && !self.palette.is_open() {
             commands::pressed(ui.ctx(), &mut asked);
         }
         self.dropped(ui.ctx());
@@ -261,6 +269,9 @@ impl App {
         if let Some(answer) = self.dialogs.ui(ui.ctx()) {
             self.answered(answer);
             ui.ctx().request_repaint();
+        }
+        if let Some(command) = self.palette.ui(ui.ctx()) {
+            self.carry_out_all(vec![command]);
         }
         focus::outline(ui.ctx());
         self.frame_seconds += (start.elapsed().as_secs_f64() - self.frame_seconds) * 0.1;

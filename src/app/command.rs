@@ -169,8 +169,26 @@ pub enum ViewCommand {
     QueryHead(usize),
 }
 
+/// What can be done with one panel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PanelAct {
+    /// Hide it.
+    Close,
+    /// Let it fill the centre, or put it back among the others.
+    Maximise,
+    /// Out of its tabs, to their right.
+    SplitRight,
+    /// Out of its tabs, below them.
+    SplitDown,
+    /// Into a window of its own, or back from there.
+    Detach,
+    /// Back from a window of its own.
+    PutBack,
+}
+
 /// Files, panels and the look of the window. None of them changes a number.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
 pub enum WindowCommand {
     /// Take the last edit back.
     Undo,
@@ -212,8 +230,14 @@ pub enum WindowCommand {
     TogglePanel(&'static str),
     /// Show a panel, in front of those it shares its place with.
     ShowPanel(&'static str),
+    /// Do something with a panel, or with the one that is in use.
+    Panel { name: Option<&'static str>, act: PanelAct },
+    /// Arrange the panels as this preset has them.
+    Arrange(&'static str),
     /// Put the panels back as designed.
     ResetLayout,
+    /// Show or hide the palette of commands.
+    TogglePalette,
     /// Show or hide the sheet of keys.
     ToggleKeys,
     /// Close the window.

@@ -2,7 +2,7 @@
 
 use eframe::egui::{Context, Key, KeyboardShortcut, Modifiers, Popup};
 
-use crate::app::command::{Command, SessionCommand, TimeCommand, ViewCommand, WindowCommand};
+use crate::app::command::{Command, PanelAct, SessionCommand, TimeCommand, ViewCommand, WindowCommand};
 use crate::app::theme::ThemeChoice;
 
 /// The menu a command is in.
@@ -66,6 +66,10 @@ const fn also(key: KeyboardShortcut, entry: Entry) -> Entry {
 
 use Command::{Session, Time, View, Window};
 
+fn panel(act: PanelAct) -> Command {
+    Window(WindowCommand::Panel { name: None, act })
+}
+
 /// Every command with a name. Adding one is one line here, and its own variant where it is carried out.
 pub static COMMANDS: &[Entry] = &[
     entry("open", "Open…", Group::File, Some(with(Modifiers::COMMAND, Key::O)), || Window(WindowCommand::Open)),
@@ -110,7 +114,19 @@ pub static COMMANDS: &[Entry] = &[
     section(entry("larger", "Larger text", Group::View, Some(with(Modifiers::COMMAND, Key::Plus)), || Window(WindowCommand::Larger))),
     entry("smaller", "Smaller text", Group::View, Some(with(Modifiers::COMMAND, Key::Minus)), || Window(WindowCommand::Smaller)),
     entry("normal-size", "Normal text size", Group::View, Some(with(Modifiers::COMMAND, Key::Num0)), || Window(WindowCommand::NormalSize)),
-    section(entry("reset-layout", "Reset the layout", Group::View, None, || Window(WindowCommand::ResetLayout))),
+    section(entry("maximise", "Maximise or restore the panel", Group::View, Some(with(Modifiers::COMMAND, Key::M)), || {
+        panel(PanelAct::Maximise)
+    })),
+    entry("close-panel", "Close the panel", Group::View, Some(with(Modifiers::COMMAND, Key::W)), || panel(PanelAct::Close)),
+    entry("split-right", "Split the panel off to the right", Group::View, None, || panel(PanelAct::SplitRight)),
+    entry("split-down", "Split the panel off downwards", Group::View, None, || panel(PanelAct::SplitDown)),
+    entry("detach", "Own window for the panel, or back", Group::View, Some(with(Modifiers::COMMAND, Key::D)), || panel(PanelAct::Detach)),
+    section(entry("reset-layout", "Layout: Default", Group::View, None, || Window(WindowCommand::ResetLayout))),
+    entry("layout-teach", "Layout: Teach", Group::View, None, || Window(WindowCommand::Arrange("teach"))),
+    entry("layout-debug-ovq", "Layout: Debug OVQ", Group::View, None, || Window(WindowCommand::Arrange("debug-ovq"))),
+    entry("layout-debug-lola", "Layout: Debug LoLA", Group::View, None, || Window(WindowCommand::Arrange("debug-lola"))),
+    entry("layout-compare", "Layout: Compare", Group::View, None, || Window(WindowCommand::Arrange("compare"))),
+    entry("palette", "Find a command…", Group::Help, Some(with(Modifiers::COMMAND, Key::P)), || Window(WindowCommand::TogglePalette)),
     entry("keys", "Keys", Group::Help, Some(with(Modifiers::NONE, Key::F1)), || Window(WindowCommand::ToggleKeys)),
 ];
 
@@ -122,12 +138,10 @@ pub fn command(name: &str) -> Option<&'static Entry> {
 
 /// The commands whose keys were pressed in this frame.
 ///
-/// None while a text field has the focus. While another widget has it (reached with Tab), keys without Ctrl are that
+/// While a text field has the focus, only those that mean nothing in a text. While another widget has it (reached with Tab), keys without Ctrl are that
 /// widget's: Space presses a button, arrows move a slider.
 pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
-    if ctx.text_edit_focused() {
-        return;
-    }
+    let typing = ctx.text_edit_focused();
     let focused = ctx.egui_wants_keyboard_input();
     // Escape closes an open menu, and does nothing else then.
     let menu = Popup::is_any_open(ctx);
@@ -137,6 +151,9 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
         entries.sort_by_key(|(k, _)| std::cmp::Reverse(modifiers(k.modifiers)));
         for (shortcut, entry) in entries {
             let plain = !shortcut.modifiers.command && !shortcut.modifiers.alt && !matches!(shortcut.logical_key, Key::Escape | Key::F1);
+            if typing && is_of_texts(shortcut) {
+                continue;
+            }
             if (focused && plain) || (menu && shortcut.logical_key == Key::Escape) {
                 continue;
             }
@@ -145,6 +162,13 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
             }
         }
     });
+}
+
+/// True for a key that a text field has a use for.
+fn is_of_texts(shortcut: KeyboardShortcut) -> bool {
+    let edits = [Key::Z, Key::Y, Key::A, Key::C, Key::V, Key::X, Key::W, Key::U, Key::K, Key::H, Key::ArrowLeft, Key::ArrowRight];
+    let of_window = shortcut.modifiers.command && !edits.contains(&shortcut.logical_key);
+    !of_window && shortcut.logical_key != Key::F1
 }
 
 /// The keys of a command in words: `Ctrl+Shift+Z or Ctrl+Y`; empty without any.
@@ -180,6 +204,15 @@ mod tests {
         let keys: Vec<_> = COMMANDS.iter().flat_map(|c| c.key.into_iter().chain(c.also)).collect();
         for (i, a) in keys.iter().enumerate() {
             assert!(!keys[..i].contains(a), "{a:?} is given twice");
+        }
+    }
+
+    #[test]
+    fn every_preset_has_a_command() {
+        for preset in crate::app::presets::PRESETS {
+            let entry = command(&format!("layout-{}", preset.name));
+            assert!(entry.is_some_and(|e| (e.make)() == Window(WindowCommand::Arrange(preset.name))), "{}", preset.name);
+            assert_eq!(entry.map(|e| e.title), Some(format!("Layout: {}", preset.title)).as_deref());
         }
     }
 
@@ -225,5 +258,8 @@ mod tests {
         frame(&ctx, vec![], true);
         frame(&ctx, vec![], true);
         assert_eq!(frame(&ctx, vec![press(Key::Space, Modifiers::NONE)], true), []);
+        let ctrl = Modifiers::COMMAND.plus(Modifiers::CTRL);
+        assert_eq!(frame(&ctx, vec![press(Key::Z, ctrl), press(Key::Escape, Modifiers::NONE)], true), []);
+        assert_eq!(frame(&ctx, vec![press(Key::P, ctrl)], true), [Window(WindowCommand::TogglePalette)]);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Grid, Id, Key, Label, Modal, RichText, TextEdit, Ui};
+use eframe::egui::{self, Grid, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
 
-use crate::app::commands::{COMMANDS, GROUPS, keys_text};
+use crate::app::commands::{COMMANDS, GROUPS, Group, keys_text};
 use crate::app::jobs::Purpose;
 
 /// What waits for the answer on edits that are not saved.
@@ -83,7 +83,8 @@ impl Dialogs {
         let top = self.open.last_mut()?;
         let mut close = false;
         let mut out = None;
-        let width = (ctx.content_rect().width() - 80.0).min(520.0);
+        let most = if matches!(top, Dialog::Keys) { 760.0 } else { 520.0 };
+        let width = (ctx.content_rect().width() - 80.0).min(most);
         let modal = Modal::new(Id::unique("dialog")).show(ctx, |ui| {
             ui.set_width(width);
             match top {
@@ -174,26 +175,45 @@ fn unsaved(ui: &mut Ui, name: &str, next: &Next, close: &mut bool) -> Option<Ans
     out
 }
 
+/// The sheet of keys, in two columns of groups.
 fn keys(ui: &mut Ui, close: &mut bool) {
     heading(ui, "Keys");
-    for (group, title) in GROUPS {
-        let with_keys: Vec<_> = COMMANDS.iter().filter(|c| c.group == group && c.key.is_some()).collect();
-        if with_keys.is_empty() {
-            continue;
-        }
-        ui.label(RichText::new(title.to_uppercase()).small().strong());
-        Grid::new(title).num_columns(2).spacing([16.0, 2.0]).min_col_width(150.0).show(ui, |ui| {
-            for entry in with_keys {
-                ui.label(entry.title.trim_end_matches('…'));
-                ui.weak(keys_text(ui.ctx(), entry));
-                ui.end_row();
+    let high = (ui.ctx().content_rect().height() - 170.0).max(80.0);
+    ScrollArea::vertical().max_height(high).show(ui, |ui| {
+        let split = [[Group::File, Group::Edit, Group::Run].as_slice(), &[Group::View, Group::Help]];
+        ui.columns(2, |columns| {
+            for (ui, groups) in columns.iter_mut().zip(split) {
+                GROUPS.iter().filter(|(group, _)| groups.contains(group)).for_each(|(group, title)| keys_of(ui, *group, title));
             }
         });
-        ui.add_space(4.0);
-    }
-    ui.add(Label::new(RichText::new("Tab goes from control to control; the arrows move a slider that has the focus.").weak()).wrap());
+    });
+    let rest = "Tab goes from control to control; the arrows move a slider that has the focus. A click selects a token, with Shift all up to it, with Ctrl one more or one less. What has no key is found with Ctrl+P.";
+    ui.add(Label::new(RichText::new(rest).weak()).wrap());
     ui.add_space(6.0);
     if ui.button("Close").clicked() {
         *close = true;
+    }
+}
+
+fn keys_of(ui: &mut Ui, group: Group, title: &str) {
+    ui.label(RichText::new(title.to_uppercase()).small().strong());
+    Grid::new(title).num_columns(2).spacing([12.0, 2.0]).show(ui, |ui| {
+        for entry in COMMANDS.iter().filter(|c| c.group == group && c.key.is_some()) {
+            ui.label(entry.title.trim_end_matches('…'));
+            ui.weak(keys_text(ui.ctx(), entry));
+            ui.end_row();
+        }
+    });
+    ui.add_space(4.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sheet_of_keys_has_every_group() {
+        let shown = [Group::File, Group::Edit, Group::Run, Group::View, Group::Help];
+        assert!(GROUPS.iter().all(|(group, _)| shown.contains(group)) && GROUPS.len() == shown.len());
     }
 }

@@ -13,6 +13,12 @@ fn focused(ctx: &Context) -> Option<Response> {
     ctx.memory(Memory::focused).and_then(|id| ctx.read_response(id))
 }
 
+/// True if the widget that has the focus lies in `rect`.
+#[must_use]
+pub fn is_in(ctx: &Context, rect: Rect) -> bool {
+    focused(ctx).is_some_and(|response| rect.contains(response.rect.center()))
+}
+
 /// Outlines the widget that has the focus. To be called when everything has been drawn.
 pub fn outline(ctx: &Context) {
     let Some(response) = focused(ctx) else { return };

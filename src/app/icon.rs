@@ -29,6 +29,8 @@ pub enum Icon {
     ArrowLeft,
     /// An arrow to the right.
     ArrowRight,
+    /// A cross.
+    Close,
 }
 
 /// A button with an icon. `name` is what screen readers and tests call it; `lit` shows that what it stands for is on.
@@ -94,6 +96,11 @@ fn paint(ui: &Ui, icon: Icon, rect: Rect, colour: Color32) {
         Icon::Help => {
             let font = eframe::egui::FontId::proportional(rect.height() * 0.66);
             painter.text(c, eframe::egui::Align2::CENTER_CENTER, "?", font, colour);
+        }
+        Icon::Close => {
+            for d in [vec2(r, r), vec2(r, -r)] {
+                painter.line_segment([c - 0.9 * d, c + 0.9 * d], Stroke::new(1.4, colour));
+            }
         }
         Icon::ArrowLeft => arrow(ui, c, -r, colour),
         Icon::ArrowRight => arrow(ui, c, r, colour),

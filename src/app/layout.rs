@@ -1,24 +1,21 @@
 //! The arrangement of the panels in the centre: tiles that can be moved, resized, stacked, hidden and maximised, saved
 //! with the session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
-use eframe::egui::{self, Color32, Frame, Id, Margin, Popup, Rect, Stroke, Ui, Visuals, WidgetText, vec2};
-use egui_tiles::{Behavior, SimplificationOptions, TabState, Tabs, TileId, Tiles, Tree, UiResponse};
+use eframe::egui::{self, Context, Frame, Margin, Ui, ViewportBuilder, ViewportClass, ViewportId};
+use egui_tiles::{TileId, Tree};
 
 use crate::app::arrangement::Node;
-use crate::app::command::Command;
-use crate::app::icon::{self, Icon};
-use crate::app::theme;
+use crate::app::command::{Command, PanelAct, WindowCommand};
+use crate::app::icon::Icon;
+use crate::app::tabs::{self, Centre};
+use crate::app::{commands, focus, presets};
 use crate::panel::{Look, PANELS, Panel, PanelEntry};
 
 /// The panel that has its own place, under the inspector.
 pub const RECALL: &str = "recall";
-
-/// The arrangement as designed: rows of cells, each cell one or more panels in tabs. Panels that are not named here are
-/// added as tabs of the last cell.
-const DESIGN: &[&[&[&str]]] =
-    &[&[&["growth"], &["assignments"]], &[&["counts"], &["sre"]], &[&["residency"], &["shares", "reads", "retention", "sweep"]]];
 
 /// A panel in the tree, by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,13 +24,23 @@ pub struct Pane(pub(super) String);
 /// The panels and where they are.
 pub struct PanelLayout {
     tree: Tree<Pane>,
-    panels: BTreeMap<&'static str, Box<dyn Panel>>,
+    panels: Panels,
     maximised: Option<&'static str>,
+    /// Panels in windows of their own; in the tree they are hidden.
+    detached: BTreeSet<&'static str>,
+    /// The panel that was pressed last, or that has the focus.
+    used: Option<&'static str>,
+    /// The panel under the pointer.
+    under: Option<&'static str>,
 }
 
 impl std::fmt::Debug for PanelLayout {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PanelLayout").field("tree", &self.tree).field("maximised", &self.maximised).finish_non_exhaustive()
+        f.debug_struct("PanelLayout")
+            .field("tree", &self.tree)
+            .field("maximised", &self.maximised)
+            .field("detached", &self.detached)
+            .finish_non_exhaustive()
     }
 }
 
@@ -42,7 +49,10 @@ pub fn entries() -> impl Iterator<Item = &'static PanelEntry> {
     PANELS.iter().filter(|p| p.name != RECALL)
 }
 
-fn entry(name: &str) -> Option<&'static PanelEntry> {
+/// The panels that have been drawn, by name, each with the seconds that its last picture took.
+pub(super) type Panels = BTreeMap<&'static str, (Box<dyn Panel>, f64)>;
+
+pub(super) fn entry(name: &str) -> Option<&'static PanelEntry> {
     PANELS.iter().find(|p| p.name == name)
 }
 
@@ -50,20 +60,47 @@ impl PanelLayout {
     /// The arrangement that a session saved, or the designed one where there is none or it cannot be understood.
     #[must_use]
     pub fn new(saved: Option<&str>) -> Self {
-        Self { tree: tree_of(saved), panels: BTreeMap::new(), maximised: None }
+        let mut layout = Self {
+            tree: tree_of(&presets::designed()),
+            panels: BTreeMap::new(),
+            maximised: None,
+            detached: BTreeSet::new(),
+            used: None,
+            under: None,
+        };
+        layout.restore(saved);
+        layout
     }
 
     /// Arranges the panels as they were saved, or as designed; what each panel shows stays.
     pub fn restore(&mut self, saved: Option<&str>) {
-        self.tree = tree_of(saved);
+        let read = |text: &str| {
+            ron::from_str::<Node>(text)
+                .inspect_err(|error| log::warn!("the session's layout cannot be understood ({error}); the panels are arranged as designed"))
+                .ok()
+        };
+        self.arrange(&saved.and_then(read).unwrap_or_else(presets::designed));
+    }
+
+    /// Arranges the panels so.
+    pub fn arrange(&mut self, node: &Node) {
+        self.tree = tree_of(node);
+        self.detached = node.detached().into_iter().filter_map(|name| entry(name).map(|e| e.name)).collect();
         self.maximised = None;
+    }
+
+    /// The arrangement as it is.
+    fn node(&self) -> Option<Node> {
+        let mut node = Node::of(&self.tree)?;
+        node.detach(|name| self.detached.contains(name));
+        Some(node)
     }
 
     /// The arrangement for the session file; `None` where it is the designed one.
     #[must_use]
     pub fn save(&self) -> Option<String> {
-        let node = Node::of(&self.tree)?;
-        if Some(&node) == Node::of(&designed()).as_ref() {
+        let node = self.node()?;
+        if Some(&node) == Node::of(&tree_of(&presets::designed())).as_ref() {
             return None;
         }
         ron::to_string(&node).map_err(|error| log::error!("the layout cannot be written: {error}")).ok()
@@ -71,32 +108,41 @@ impl PanelLayout {
 
     /// Puts the panels back as designed.
     pub fn reset(&mut self) {
-        self.tree = designed();
-        self.maximised = None;
+        self.arrange(&presets::designed());
     }
 
-    /// True if the panel is shown.
+    /// True if the panel is shown, here or in a window of its own.
     #[must_use]
     pub fn shows(&self, name: &str) -> bool {
-        self.tile(name).is_some_and(|tile| self.tree.is_visible(tile))
+        self.detached.contains(name) || self.tile(name).is_some_and(|tile| self.tree.is_visible(tile))
     }
 
     /// Shows the panel, or hides it.
     pub fn toggle(&mut self, name: &str) {
-        if let Some(tile) = self.tile(name) {
-            let show = !self.tree.is_visible(tile);
-            self.tree.set_visible(tile, show);
-            if show {
-                self.tree.make_active(|id, _| id == tile);
-            }
-            if !show && self.maximised == entry(name).map(|e| e.name) {
-                self.maximised = None;
-            }
+        if self.shows(name) {
+            self.close(name);
+        } else {
+            self.bring(name);
         }
     }
 
-    /// Shows the panel in front of those it shares its place with; another that fills the centre makes way.
+    /// Hides the panel; its place is kept.
+    pub fn close(&mut self, name: &str) {
+        self.detached.remove(name);
+        if let Some(tile) = self.tile(name) {
+            self.tree.set_visible(tile, false);
+        }
+        if self.maximised == Some(name) {
+            self.maximised = None;
+        }
+    }
+
+    /// Shows the panel in front of those it shares its place with; another that fills the centre makes way. One that is in a window of
+    /// its own stays there.
     pub fn bring(&mut self, name: &str) {
+        if self.detached.contains(name) {
+            return;
+        }
         if let Some(tile) = self.tile(name) {
             self.tree.set_visible(tile, true);
             self.tree.make_active(|id, _| id == tile);
@@ -106,19 +152,91 @@ impl PanelLayout {
         }
     }
 
+    /// Makes the panel fill the centre, or puts it back among the others if it does.
+    pub fn maximise(&mut self, name: &'static str) {
+        self.maximised = if self.maximised == Some(name) { None } else { Some(name) };
+        if self.maximised.is_some() && self.detached.contains(name) {
+            self.put_back(name);
+            self.maximised = Some(name);
+        }
+    }
+
+    /// Takes the panel out of its tabs into a cell of its own, beside them (`row`) or below.
+    pub fn split(&mut self, name: &str, row: bool) {
+        if let Some(mut node) = self.node()
+            && node.split(name, row)
+        {
+            self.arrange(&node);
+        }
+    }
+
+    /// Gives the panel a window of its own.
+    pub fn detach(&mut self, name: &'static str) {
+        if let Some(tile) = self.tile(name) {
+            self.close(name);
+            self.tree.set_visible(tile, false);
+            self.detached.insert(name);
+        }
+    }
+
+    /// Puts the panel back from a window of its own.
+    pub fn put_back(&mut self, name: &str) {
+        if self.detached.remove(name) {
+            self.bring(name);
+        }
+    }
+
+    /// True if the panel is in a window of its own.
+    #[must_use]
+    pub fn is_detached(&self, name: &str) -> bool {
+        self.detached.contains(name)
+    }
+
+    /// The panel that is in use: the one that fills the centre, else the one under the pointer, else the one that was pressed last or
+    /// has the focus, else the first that is seen.
+    #[must_use]
+    pub fn in_use(&self) -> Option<&'static str> {
+        let seen = |name: &&'static str| self.shows(name);
+        let first = || {
+            let active = self.tree.active_tiles();
+            let names = active.iter().filter_map(|id| self.tree.tiles.get_pane(id)).filter_map(|pane| entry(&pane.0));
+            names.map(|e| e.name).find(|name| self.shows(name))
+        };
+        self.maximised.or(self.under.filter(seen)).or(self.used.filter(seen)).or_else(first)
+    }
+
     fn tile(&self, name: &str) -> Option<TileId> {
         self.tree.tiles.find_pane(&Pane(name.to_owned()))
     }
 
     /// Draws the panels into all of `ui`.
     pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
-        let Self { tree, panels, maximised } = self;
-        let mut behavior = Centre { panels, look, commands, maximised };
+        let Self { tree, panels, maximised, used, under, .. } = self;
+        *under = None;
+        if maximised.is_none() && !tree.root().is_some_and(|root| tree.is_visible_in_layout(root) && seen(tree)) {
+            ui.centered_and_justified(|ui| ui.weak("Every panel is closed. View shows them again, and View > Layout arranges them."));
+            return;
+        }
+        let mut behavior = Centre { panels, look, commands, maximised, used, under };
         if let Some(name) = *behavior.maximised {
             behavior.alone(ui, name);
         } else {
             tree.ui(&mut behavior, ui);
         }
+    }
+
+    /// Draws the panels that have windows of their own; where the system has one window only, they lie over the others.
+    pub fn windows(&mut self, ctx: &Context, look: &Look<'_>, commands: &mut Vec<Command>) {
+        for name in self.detached.clone() {
+            if let Some(entry) = entry(name) {
+                window(&mut self.panels, entry, ctx, look, commands);
+            }
+        }
+    }
+
+    /// How long each panel's last picture took, in seconds.
+    pub fn seconds(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.panels.iter().map(|(name, (_, seconds))| (*name, *seconds))
     }
 
     /// The panel that fills the centre, if one does.
@@ -132,10 +250,10 @@ impl PanelLayout {
         ui.horizontal(|ui| {
             ui.label(egui::RichText::new(entry.title.to_uppercase()).small().strong());
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                if small(ui, Icon::Maximise, &format!("Maximise {}", entry.title)).on_hover_text("Fill the centre").clicked() {
+                if tabs::small(ui, Icon::Maximise, &format!("Maximise {}", entry.title)).on_hover_text("Fill the centre").clicked() {
                     self.maximised = Some(entry.name);
                 }
-                help(ui, entry);
+                tabs::help(ui, entry);
             });
         });
     }
@@ -148,53 +266,57 @@ impl PanelLayout {
     }
 }
 
-fn draw(
-    panels: &mut BTreeMap<&'static str, Box<dyn Panel>>,
-    entry: &PanelEntry,
-    ui: &mut Ui,
-    look: &Look<'_>,
-    commands: &mut Vec<Command>,
-) {
-    let panel = panels.entry(entry.name).or_insert_with(entry.make);
+pub(super) fn draw(panels: &mut Panels, entry: &PanelEntry, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+    let (panel, seconds) = panels.entry(entry.name).or_insert_with(|| ((entry.make)(), 0.0));
+    let start = Instant::now();
     ui.push_id(entry.name, |ui| panel.ui(ui, look, commands));
+    *seconds = start.elapsed().as_secs_f64();
 }
 
-fn tree_of(saved: Option<&str>) -> Tree<Pane> {
-    let read = |text: &str| match ron::from_str::<Node>(text) {
-        // Panels that the file does not know are added below the others, so there must be a column or a row for them.
-        Ok(node @ (Node::Row(_) | Node::Column(_))) => Some(complete(node.tree())),
-        Ok(node) => Some(complete(Node::Column(vec![(1.0, node)]).tree())),
-        Err(error) => {
-            log::warn!("the session's layout cannot be understood ({error}); the panels are arranged as designed");
-            None
+/// A window of its own for a panel. Closing it puts the panel back.
+fn window(panels: &mut Panels, entry: &'static PanelEntry, ctx: &Context, look: &Look<'_>, commands: &mut Vec<Command>) {
+    let title = format!("{} · Mnemoscope", entry.title);
+    let builder = ViewportBuilder::default().with_title(title).with_app_id("mnemoscope").with_inner_size([640.0, 440.0]);
+    let id = ViewportId::from_hash_of(("panel", entry.name));
+    ctx.show_viewport_immediate(id, builder.with_min_inner_size([240.0, 160.0]), |ui, class| {
+        let apart = class != ViewportClass::EmbeddedWindow;
+        let mut back = apart && ui.input(|i| i.viewport().close_requested());
+        if apart {
+            commands::pressed(ui.ctx(), commands);
         }
-    };
-    saved.and_then(read).unwrap_or_else(designed)
+        let fill = ui.visuals().panel_fill;
+        Frame::new().fill(fill).inner_margin(Margin::symmetric(6, 4)).show(ui, |ui| {
+            ui.horizontal(|ui| {
+                ui.strong(entry.title);
+                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                    back |=
+                        tabs::small(ui, Icon::Restore, &format!("Put back {}", entry.title)).on_hover_text("Among the others").clicked();
+                    tabs::help(ui, entry);
+                });
+            });
+            tabs::pane(panels, ui, entry, look, commands);
+        });
+        if apart {
+            focus::outline(ui.ctx());
+        }
+        if back {
+            commands.push(WindowCommand::Panel { name: Some(entry.name), act: PanelAct::PutBack }.into());
+        }
+    });
 }
 
-fn designed() -> Tree<Pane> {
-    let mut tiles = Tiles::default();
-    let mut rest: Vec<&str> = entries().map(|e| e.name).collect();
-    for name in DESIGN.iter().copied().flatten().copied().flatten() {
-        rest.retain(|r| r != name);
+/// The tree of an arrangement, with every panel in it. Panels that the arrangement does not know are added below the others, so
+/// there is a column or a row for them.
+fn tree_of(node: &Node) -> Tree<Pane> {
+    match node {
+        Node::Row(_) | Node::Column(_) => complete(node.tree()),
+        _ => complete(Node::Column(vec![(1.0, node.clone())]).tree()),
     }
-    let mut rows = Vec::new();
-    for (r, row) in DESIGN.iter().enumerate() {
-        let mut cells = Vec::new();
-        for (c, cell) in row.iter().enumerate() {
-            let last = r + 1 == DESIGN.len() && c + 1 == row.len();
-            let names = cell.iter().copied().filter(|n| entry(n).is_some()).chain(rest.iter().copied().filter(|_| last));
-            let panes: Vec<TileId> = names.map(|n| tiles.insert_pane(Pane(n.to_owned()))).collect();
-            if !panes.is_empty() {
-                cells.push(tiles.insert_tab_tile(panes));
-            }
-        }
-        if !cells.is_empty() {
-            rows.push(tiles.insert_horizontal_tile(cells));
-        }
-    }
-    let root = tiles.insert_vertical_tile(rows);
-    Tree::new(Id::unique("panels"), root, tiles)
+}
+
+/// True if a panel is shown.
+fn seen(tree: &Tree<Pane>) -> bool {
+    tree.tiles.iter().any(|(id, tile)| matches!(tile, egui_tiles::Tile::Pane(_)) && tree.is_visible(*id))
 }
 
 /// Adds the panels that a saved tree does not know, hidden; those it knows and we do not are left out when drawn.
@@ -214,134 +336,13 @@ fn complete(mut tree: Tree<Pane>) -> Tree<Pane> {
     tree
 }
 
-/// What the tree asks of us while it is drawn.
-struct Centre<'a, 'b> {
-    panels: &'a mut BTreeMap<&'static str, Box<dyn Panel>>,
-    look: &'a Look<'b>,
-    commands: &'a mut Vec<Command>,
-    maximised: &'a mut Option<&'static str>,
-}
-
-impl Centre<'_, '_> {
-    /// A maximised panel under a bar of its own.
-    fn alone(&mut self, ui: &mut Ui, name: &'static str) {
-        let Some(entry) = entry(name) else {
-            *self.maximised = None;
-            return;
-        };
-        ui.horizontal(|ui| {
-            ui.add_space(8.0);
-            ui.strong(entry.title);
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                ui.add_space(6.0);
-                if small(ui, Icon::Restore, &format!("Restore {}", entry.title)).on_hover_text("Back among the others").clicked() {
-                    *self.maximised = None;
-                }
-                help(ui, entry);
-            });
-        });
-        self.pane(ui, entry);
-    }
-
-    fn pane(&mut self, ui: &mut Ui, entry: &'static PanelEntry) {
-        let fill = theme::canvas(ui.visuals().dark_mode);
-        Frame::new().fill(fill).inner_margin(Margin { left: 6, right: 6, top: 4, bottom: 4 }).show(ui, |ui| {
-            ui.set_min_size(ui.available_size());
-            draw(self.panels, entry, ui, self.look, self.commands);
-        });
-    }
-}
-
-fn small(ui: &mut Ui, icon: Icon, name: &str) -> egui::Response {
-    icon::sized(ui, icon, name, false, vec2(20.0, 18.0))
-}
-
-/// The `?` of a panel: its help on hover, and on a click for as long as it is wanted.
-fn help(ui: &mut Ui, entry: &PanelEntry) {
-    let response = small(ui, Icon::Help, &format!("About {}", entry.title));
-    let popup = Popup::from_toggle_button_response(&response).width(340.0).accessible_name(format!("Help on {}", entry.title));
-    let shown = popup.show(|ui| {
-        ui.strong(entry.title);
-        ui.label(entry.help);
-    });
-    if shown.is_none() {
-        response.on_hover_text(entry.help);
-    }
-}
-
-impl Behavior<Pane> for Centre<'_, '_> {
-    fn pane_ui(&mut self, ui: &mut Ui, _tile: TileId, pane: &mut Pane) -> UiResponse {
-        if let Some(entry) = entry(&pane.0) {
-            self.pane(ui, entry);
-        }
-        UiResponse::None
-    }
-
-    fn tab_title_for_pane(&mut self, pane: &Pane) -> WidgetText {
-        entry(&pane.0).map_or_else(|| pane.0.clone(), |e| e.title.to_owned()).into()
-    }
-
-    fn retain_pane(&mut self, pane: &Pane) -> bool {
-        entry(&pane.0).is_some()
-    }
-
-    fn top_bar_right_ui(&mut self, tiles: &Tiles<Pane>, ui: &mut Ui, _id: TileId, tabs: &Tabs, _scroll: &mut f32) {
-        let active = tabs.active.and_then(|id| tiles.get_pane(&id)).and_then(|pane| entry(&pane.0));
-        if let Some(entry) = active {
-            ui.add_space(4.0);
-            if small(ui, Icon::Maximise, &format!("Maximise {}", entry.title)).on_hover_text("Fill the centre").clicked() {
-                *self.maximised = Some(entry.name);
-            }
-            help(ui, entry);
-        }
-    }
-
-    fn simplification_options(&self) -> SimplificationOptions {
-        SimplificationOptions { all_panes_must_have_tabs: true, ..SimplificationOptions::default() }
-    }
-
-    fn gap_width(&self, _style: &egui::Style) -> f32 {
-        4.0
-    }
-
-    fn tab_bar_height(&self, _style: &egui::Style) -> f32 {
-        24.0
-    }
-
-    fn min_size(&self) -> f32 {
-        80.0
-    }
-
-    fn tab_bar_color(&self, visuals: &Visuals) -> Color32 {
-        visuals.panel_fill
-    }
-
-    fn tab_bg_color(&self, visuals: &Visuals, _tiles: &Tiles<Pane>, _tile: TileId, state: &TabState) -> Color32 {
-        if state.active { theme::canvas(visuals.dark_mode) } else { Color32::TRANSPARENT }
-    }
-
-    fn tab_outline_stroke(&self, _visuals: &Visuals, _tiles: &Tiles<Pane>, _tile: TileId, _state: &TabState) -> Stroke {
-        Stroke::NONE
-    }
-
-    fn tab_bar_hline_stroke(&self, _visuals: &Visuals) -> Stroke {
-        Stroke::NONE
-    }
-
-    fn tab_text_color(&self, visuals: &Visuals, _tiles: &Tiles<Pane>, _tile: TileId, state: &TabState) -> Color32 {
-        if state.active { visuals.strong_text_color() } else { visuals.weak_text_color() }
-    }
-
-    fn paint_on_top_of_tile(&self, _painter: &egui::Painter, _style: &egui::Style, _tile: TileId, _rect: Rect) {}
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_panel_is_in_the_designed_arrangement_once() {
-        let tree = designed();
+        let tree = tree_of(&presets::designed());
         for e in entries() {
             let found = tree.tiles.tiles().filter(|t| matches!(t, egui_tiles::Tile::Pane(Pane(name)) if name == e.name)).count();
             assert_eq!(found, 1, "{}", e.name);
@@ -370,7 +371,7 @@ mod tests {
 
     #[test]
     fn panels_that_a_saved_arrangement_does_not_know_are_added_hidden() {
-        let stranger = Node::Panel { name: "of another version".to_owned(), shown: true };
+        let stranger = Node::panel("of another version");
         let text = ron::to_string(&Node::Column(vec![(1.0, stranger)])).unwrap();
         let mut layout = PanelLayout::new(Some(&text));
         for e in entries() {
@@ -378,5 +379,38 @@ mod tests {
             layout.toggle(e.name);
             assert!(layout.shows(e.name));
         }
+    }
+
+    #[test]
+    fn a_panel_in_a_window_of_its_own_comes_back_with_the_session_and_goes_back_to_its_place() {
+        let mut layout = PanelLayout::new(None);
+        layout.detach("growth");
+        assert!(layout.shows("growth") && layout.is_detached("growth"));
+        let text = layout.save().unwrap();
+        let mut again = PanelLayout::new(Some(&text));
+        assert!(again.is_detached("growth") && again.shows("growth"));
+        again.put_back("growth");
+        assert!(!again.is_detached("growth") && again.shows("growth"));
+        assert_eq!(again.save(), None, "all is as designed again");
+        again.detach("growth");
+        again.toggle("growth");
+        assert!(!again.shows("growth"));
+    }
+
+    #[test]
+    fn presets_hide_what_they_do_not_name_and_it_can_be_shown() {
+        let mut layout = PanelLayout::new(None);
+        for preset in presets::PRESETS {
+            layout.arrange(&preset.node());
+            let named = preset.node();
+            let named = named.names();
+            for e in entries() {
+                assert_eq!(layout.shows(e.name), named.contains(&e.name), "{} in {}", e.name, preset.name);
+            }
+            let text = layout.save().unwrap();
+            assert_eq!(PanelLayout::new(Some(&text)).save(), Some(text));
+        }
+        layout.reset();
+        assert_eq!(layout.save(), None);
     }
 }

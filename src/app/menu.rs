@@ -42,7 +42,7 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
         for (group, title) in GROUPS {
             ui.menu_button(title, |ui| {
                 ui.set_min_width(210.0);
-                for entry in COMMANDS.iter().filter(|c| c.group == group) {
+                for entry in COMMANDS.iter().filter(|c| c.group == group && !is_layout(c)) {
                     if entry.first_of_section {
                         ui.separator();
                     }
@@ -53,6 +53,14 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
                 }
                 if group == Group::View {
                     ui.separator();
+                    ui.menu_button("Layout", |ui| {
+                        for entry in COMMANDS.iter().filter(|c| is_layout(c)) {
+                            if ui.button(entry.title.trim_start_matches("Layout: ")).clicked() {
+                                commands.push((entry.make)());
+                                ui.close();
+                            }
+                        }
+                    });
                     panels(ui, look, commands);
                 }
             });
@@ -82,6 +90,11 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
     });
 }
 
+/// True for an arrangement of panels: these have a menu of their own.
+fn is_layout(entry: &Entry) -> bool {
+    matches!((entry.make)(), Command::Window(WindowCommand::Arrange(_) | WindowCommand::ResetLayout))
+}
+
 fn item(ui: &mut Ui, look: &MenuLook<'_>, entry: &Entry, commands: &mut Vec<Command>) {
     if let Command::Window(WindowCommand::Theme(theme)) = (entry.make)() {
         if ui.radio(theme == look.theme, entry.title).clicked() {
@@ -106,7 +119,8 @@ fn item(ui: &mut Ui, look: &MenuLook<'_>, entry: &Entry, commands: &mut Vec<Comm
     };
     let mut button = Button::new(title);
     if let Some(key) = entry.key {
-        button = button.shortcut_text(key_text(ui.ctx(), &key));
+        // Not the weak colour: it is too weak on what the pointer is over.
+        button = button.shortcut_text(RichText::new(key_text(ui.ctx(), &key)).color(ui.visuals().text_color()));
     }
     if ui.add_enabled(able, button).clicked() {
         commands.push((entry.make)());

@@ -7,8 +7,11 @@ use eframe::egui::{Align, CentralPanel, Color32, Frame, Label, Layout, Margin, P
 use crate::app::session_panel::Problem;
 use crate::app::state::Run;
 
+/// How much of a word's own colour is behind it: no more than leaves it readable.
+pub(super) const TINT: f32 = 0.07;
+
 fn strip(colour: Color32) -> Frame {
-    Frame::new().fill(colour.gamma_multiply(0.16)).inner_margin(Margin::symmetric(8, 3))
+    Frame::new().fill(colour.gamma_multiply(TINT)).inner_margin(Margin::symmetric(8, 3))
 }
 
 /// Lines for what the user should know of a run (the device was lost, the run stopped), without the first `dismissed`; true if the

@@ -111,5 +111,6 @@ impl App {
         }
         let centre = Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::same(0));
         CentralPanel::default().frame(centre).show(ui, |ui| layout.ui(ui, &look, asked));
+        layout.windows(ui.ctx(), &look, asked);
     }
 }

@@ -98,6 +98,9 @@ const LIGHT: Palette = Palette {
     error: Color32::from_rgb(186, 38, 28),
 };
 
+/// Text on the soft accent of the light theme: the accent itself is too light for it.
+const SELECTED_LIGHT: Color32 = Color32::from_rgb(14, 82, 170);
+
 fn palette(dark: bool) -> &'static Palette {
     if dark { &DARK } else { &LIGHT }
 }
@@ -249,7 +252,7 @@ fn visuals(dark: bool) -> Visuals {
             active: widget(p.control_active, p.accent, p.strong),
             open: widget(p.control_hover, p.line, p.strong),
         },
-        selection: Selection { bg_fill: p.accent_soft, stroke: Stroke::new(1.5, if dark { p.strong } else { p.accent }) },
+        selection: Selection { bg_fill: p.accent_soft, stroke: Stroke::new(1.5, if dark { p.strong } else { SELECTED_LIGHT }) },
         hyperlink_color: p.accent,
         faint_bg_color: if dark { Color32::from_rgb(30, 35, 43) } else { Color32::from_rgb(236, 239, 244) },
         extreme_bg_color: p.canvas,
@@ -305,6 +308,36 @@ mod tests {
                 }
             }
             assert!(contrast(p.strong, p.accent_soft) >= 7.0);
+        }
+    }
+
+    #[test]
+    fn every_text_is_readable_on_every_ground_that_it_is_written_on() {
+        for dark in [false, true] {
+            let (p, v) = (palette(dark), visuals(dark));
+            let tinted = |colour| crate::widget::palette::blend(p.surface, colour, crate::app::notices::TINT);
+            let w = &v.widgets;
+            let mut pairs: Vec<(&str, Color32, Color32)> = vec![
+                ("selected", v.selection.stroke.color, v.selection.bg_fill),
+                ("warning strip", p.warn, tinted(p.warn)),
+                ("error strip", p.error, tinted(p.error)),
+                ("code", p.text, v.code_bg_color),
+                ("hint in a field", p.muted, v.extreme_bg_color),
+            ];
+            for (name, widget) in [("at rest", w.inactive), ("hovered", w.hovered), ("pressed", w.active), ("open", w.open)] {
+                pairs.push((name, widget.fg_stroke.color, widget.weak_bg_fill));
+            }
+            for ground in [p.surface, p.canvas, v.faint_bg_color] {
+                let inks = [("text", p.text), ("muted", p.muted), ("strong", p.strong), ("accent", p.accent)];
+                pairs.extend(inks.into_iter().chain([("warn", p.warn), ("error", p.error)]).map(|(name, ink)| (name, ink, ground)));
+            }
+            for (name, ink, ground) in pairs {
+                assert!(contrast(ink, ground) >= 4.5, "{name}, dark: {dark}: {} of {ink:?} on {ground:?}", contrast(ink, ground));
+            }
+            // Graphical objects: the outline of the focus, what is chosen, marks.
+            for ground in [p.surface, p.canvas, p.control] {
+                assert!(contrast(p.accent, ground) >= 3.0 && contrast(marked_colour(dark), ground) >= 3.0, "dark: {dark}");
+            }
         }
     }
 

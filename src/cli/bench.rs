@@ -1,4 +1,5 @@
-//! `mnemoscope bench`: the layers' speed on this machine, on the CPU and on the GPU, everything recorded.
+//! `mnemoscope bench`: the layers' speed on this machine, on the CPU and on the GPU, everything recorded, and the window's own work
+//! for a frame.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ const CPU_CHUNKS: usize = 16;
 /// What `bench` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only these layers, by name; all of them, and the OVQ figures, where absent.
+    /// Only these layers, by name, and `frame` for the window's frames; all of them, and the OVQ figures, where absent.
     layers: Vec<String>,
     /// Tokens of the stream that every layer runs over (one head, dk = dv = 64, every token read).
     #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=131_072))]
@@ -27,6 +28,9 @@ pub struct Args {
     /// Runs of each, of which the fastest counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
+    /// Frames of the window of each kind.
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frames: u32,
     /// Measure on a software GPU as well, where there is no real one: slow.
     #[arg(long)]
     software_gpu: bool,
@@ -53,7 +57,12 @@ struct Results {
     gpu_reason: String,
     optimised: bool,
     layers: Vec<Measured>,
+    #[cfg(feature = "gui")]
+    frames: Vec<crate::app::frame_bench::Measured>,
 }
+
+/// What stands for the window's frames among the names of layers.
+const FRAME: &str = "frame";
 
 impl Args {
     /// Measures and prints.
@@ -82,8 +91,15 @@ impl Args {
                 layers.push(self.measure(name, ovq, 65_536, &ovq_figure_params(), gpu.as_ref(), false)?);
             }
         }
-        let results =
-            Results { cpu_threads: rayon::current_num_threads(), gpu: gpu.map(|g| g.adapter().title()), gpu_reason, optimised, layers };
+        let results = Results {
+            cpu_threads: rayon::current_num_threads(),
+            gpu: gpu.map(|g| g.adapter().title()),
+            gpu_reason,
+            optimised,
+            layers,
+            #[cfg(feature = "gui")]
+            frames: self.frames()?,
+        };
         if self.json {
             let text = serde_json::to_string_pretty(&results).map_err(std::io::Error::from)?;
             writeln!(out, "{text}")?;
@@ -105,7 +121,23 @@ impl Args {
                 CliError::Usage(format!("there is no layer `{name}`; {hint}"))
             })
         };
-        self.layers.iter().map(find).collect()
+        self.layers.iter().filter(|name| *name != FRAME || cfg!(not(feature = "gui"))).map(find).collect()
+    }
+
+    /// The window's frames, with every panel open.
+    #[cfg(feature = "gui")]
+    fn frames(&self) -> Result<Vec<crate::app::frame_bench::Measured>, CliError> {
+        use crate::app::frame_bench::{Window, sessions};
+        if !self.layers.is_empty() && !self.layers.iter().any(|name| name == FRAME) {
+            return Ok(Vec::new());
+        }
+        let mut all = Vec::new();
+        for (name, session) in sessions() {
+            eprintln!("The window on {name} ..");
+            let measured = Window::new(session).and_then(|mut window| window.measure(name, self.frames as usize));
+            all.extend(measured.map_err(|e| CliError::Window(e.to_string()))?);
+        }
+        Ok(all)
     }
 
     fn measure(
@@ -154,12 +186,43 @@ fn print(out: &mut dyn Write, results: &Results) -> std::io::Result<()> {
         let (cpu, gpu) = (m.cpu_seconds, m.gpu_seconds);
         vec![m.name.clone(), tokens.to_string(), time(cpu), rate(cpu, tokens), time(gpu), rate(gpu, tokens), ratio]
     };
-    let heads = ["layer", ">tokens", ">CPU ms", ">CPU tokens/s", ">GPU ms", ">GPU tokens/s", ">GPU/CPU"];
-    table::write(out, &heads, &results.layers.iter().map(row).collect::<Vec<_>>())?;
+    if !results.layers.is_empty() {
+        let heads = ["layer", ">tokens", ">CPU ms", ">CPU tokens/s", ">GPU ms", ">GPU tokens/s", ">GPU/CPU"];
+        table::write(out, &heads, &results.layers.iter().map(row).collect::<Vec<_>>())?;
+    }
     for m in &results.layers {
         if let Some(reason) = &m.gpu_missing {
             writeln!(out, "{} has no GPU figure: {reason}", m.name)?;
         }
     }
+    #[cfg(feature = "gui")]
+    print_frames(out, &results.frames)?;
     Ok(())
+}
+
+/// The frames, and the panels that take the most of the longest kind.
+#[cfg(feature = "gui")]
+fn print_frames(out: &mut dyn Write, frames: &[crate::app::frame_bench::Measured]) -> std::io::Result<()> {
+    use crate::app::frame_bench::Spread;
+    if frames.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nThe window's own work for a frame, every panel open, no GPU; milliseconds.")?;
+    let times = |s: &Spread| [s.median, s.p99, s.longest].map(|seconds| format!("{:.2}", seconds * 1e3));
+    let row = |m: &crate::app::frame_bench::Measured| {
+        let name = [m.stream.clone(), m.writes.to_string(), m.what.to_owned()];
+        name.into_iter().chain(times(&m.frame)).collect::<Vec<_>>()
+    };
+    table::write(out, &["frame", ">writes", "what", ">median", ">99 %", ">longest"], &frames.iter().map(row).collect::<Vec<_>>())?;
+    writeln!(out, "\nPanel by panel:")?;
+    let mut rows = Vec::new();
+    for m in frames {
+        let mut panels = m.panels.clone();
+        panels.sort_by(|(_, a), (_, b)| b.p99.total_cmp(&a.p99));
+        for (panel, spread) in panels {
+            let name = [m.stream.clone(), m.writes.to_string(), m.what.to_owned(), panel.to_owned()];
+            rows.push(name.into_iter().chain(times(&spread)).collect::<Vec<_>>());
+        }
+    }
+    table::write(out, &["frame", ">writes", "what", "panel", ">median", ">99 %", ">longest"], &rows)
 }

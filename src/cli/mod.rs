@@ -101,7 +101,8 @@ Examples:
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
-  mnemoscope bench                               every layer over 4096 tokens, and OVQ's figures
+  mnemoscope bench                               every layer over 4096 tokens, OVQ's figures, and the window's frames
+  mnemoscope bench frame                         the window's frames alone, without a display
   mnemoscope bench lola ovq --tokens 16384 --repeat 5
   mnemoscope bench --json > speed.json";
 

@@ -1,4 +1,5 @@
 //! The whole window on a session, driven as a person drives it.
+#![allow(dead_code, reason = "not every file of tests needs all of it")]
 
 use std::time::{Duration, Instant};
 
@@ -62,4 +63,18 @@ pub fn click(harness: &mut Harness<'_, App>, label: &str) {
 /// True if something in the window says these words.
 pub fn says(harness: &Harness<'_, App>, words: &str) -> bool {
     harness.query_all_by_label_contains(words).next().is_some()
+}
+
+/// True if pictures can be made here; without an adapter they are skipped with a word, or fail where one is demanded.
+pub fn adapter() -> bool {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    descriptor.flags = wgpu::InstanceFlags::empty();
+    let instance = wgpu::Instance::new(descriptor.with_env());
+    let found =
+        !pollster::block_on(instance.enumerate_adapters(wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12)).is_empty();
+    assert!(found || std::env::var_os("MNEMOSCOPE_REQUIRE_GPU").is_none(), "MNEMOSCOPE_REQUIRE_GPU is set, but there is no adapter");
+    if !found {
+        eprintln!("skipped: there is no adapter to paint with");
+    }
+    found
 }

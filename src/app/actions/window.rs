@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use eframe::egui::ViewportCommand;
 
 use crate::app::app::App;
-use crate::app::command::WindowCommand;
+use crate::app::command::{PanelAct, WindowCommand};
 use crate::app::dialogs::Dialog;
 use crate::app::jobs::Purpose;
 use crate::app::menu::MenuLook;
-use crate::app::theme;
+use crate::app::{palette, presets, theme};
+use crate::panel::PANELS;
 
 impl App {
     pub(in crate::app) fn window_command(&mut self, command: WindowCommand) {
@@ -50,31 +51,86 @@ impl App {
                 self.preferences.scale = 1.0;
                 self.restyle();
             }
-            WindowCommand::TogglePanel(_) | WindowCommand::ShowPanel(_) | WindowCommand::ResetLayout => self.panel_command(&command),
+            WindowCommand::Panel { name, act: PanelAct::Maximise } => {
+                if let Some(name) = name.or_else(|| self.layout.in_use()) {
+                    self.layout.maximise(name);
+                }
+            }
+            WindowCommand::TogglePanel(_)
+            | WindowCommand::ShowPanel(_)
+            | WindowCommand::Panel { .. }
+            | WindowCommand::Arrange(_)
+            | WindowCommand::ResetLayout => self.panel_command(&command),
+            WindowCommand::TogglePalette => self.toggle_palette(),
             WindowCommand::ToggleKeys => self.dialogs.toggle_keys(),
             WindowCommand::Quit => self.ctx.send_viewport_cmd(ViewportCommand::Close),
         }
     }
 
-    /// Commands that move panels about.
+    /// Commands that move panels about. They can be taken back.
     fn panel_command(&mut self, command: &WindowCommand) {
         let was = self.layout.save();
         let title = match *command {
             WindowCommand::TogglePanel(name) => {
                 self.layout.toggle(name);
-                if self.layout.shows(name) { "show a panel" } else { "hide a panel" }
+                format!("{} {}", if self.layout.shows(name) { "show" } else { "hide" }, panel_title(name))
             }
             WindowCommand::ShowPanel(name) => {
                 self.layout.bring(name);
-                "show a panel"
+                format!("show {}", panel_title(name))
             }
-            WindowCommand::ResetLayout => {
+            WindowCommand::Panel { name, act } => {
+                let Some(name) = name.or_else(|| self.layout.in_use()) else { return };
+                self.act_on_panel(name, act)
+            }
+            WindowCommand::Arrange(name) => {
+                let Some(preset) = presets::preset(name) else { return };
+                self.layout.arrange(&preset.node());
+                format!("layout {}", preset.title)
+            }
+            _ => {
                 self.layout.reset();
-                "reset the layout"
+                "reset the layout".to_owned()
             }
-            _ => return,
         };
-        self.record_layout(title, was);
+        self.record_layout(&title, was);
+    }
+
+    fn toggle_palette(&mut self) {
+        if self.palette.is_open() {
+            self.palette.close();
+        } else {
+            let plan = self.runs.current().map(|r| r.plan.as_ref());
+            let items = palette::items(&self.ctx, &self.menu_look(), &self.session, plan);
+            self.palette.show(items);
+        }
+    }
+
+    fn act_on_panel(&mut self, name: &'static str, act: PanelAct) -> String {
+        let layout = &mut self.layout;
+        let words = match act {
+            PanelAct::Close => {
+                layout.close(name);
+                "close"
+            }
+            PanelAct::Maximise => {
+                layout.maximise(name);
+                "maximise"
+            }
+            PanelAct::SplitRight | PanelAct::SplitDown => {
+                layout.split(name, act == PanelAct::SplitRight);
+                "split off"
+            }
+            PanelAct::Detach if !layout.is_detached(name) => {
+                layout.detach(name);
+                "own window for"
+            }
+            PanelAct::Detach | PanelAct::PutBack => {
+                layout.put_back(name);
+                "put back"
+            }
+        };
+        format!("{words} {}", panel_title(name))
     }
 
     pub(in crate::app) fn rescale(&mut self, tenths: i8) {
@@ -117,4 +173,9 @@ impl App {
         let stem = self.path.as_deref().and_then(Path::file_stem).map_or_else(|| "session".into(), |s| s.to_string_lossy().into_owned());
         format!("{stem}.{extension}")
     }
+}
+
+/// What a panel is called on its tab.
+fn panel_title(name: &str) -> &str {
+    PANELS.iter().find(|p| p.name == name).map_or(name, |p| p.title)
 }
