@@ -144,6 +144,20 @@ fn put_tile(r: u32, lane: u32, seen: u32, x: vec4<f32>) {
     tile[r * TILE_STRIDE + lane % 16u] = select(x, vec4<f32>(LOWEST), columns >= vec4<u32>(seen));
 }
 
+// What is added to a thread's products with the `rows` rows of a tile from `source` on: their log counts if `counts`, and in any case
+// LOWEST for a dead row, which no product of unit vectors changes: it then is as a hidden one.
+fn bias_of(source: u32, rows: u32, lane: u32, counts: bool) -> vec4<f32> {
+    var bias = vec4<f32>();
+    let column = (lane % 16u) * 4u;
+    for (var j = 0u; j < 4u; j++) {
+        if column + j < rows {
+            let log_count = log_counts[source + column + j];
+            bias[j] = select(0.0, log_count, counts || log_count == LOWEST);
+        }
+    }
+    return bias;
+}
+
 // The nearest centroids of one block of writes within one split of the dictionary.
 fn nearest(index: u32, lane: u32) {
     let split = index % step.token_splits;
@@ -164,10 +178,14 @@ fn nearest(index: u32, lane: u32) {
         let source = select(head * CAPACITY + row, head * WRITES + step.start, step.rows == 0u);
         let s = products(false, head * WRITES + step.start + first, count, step.rows == 0u, source, min(ROWS, rows - row), lane);
         let r = lane / 16u * 4u;
-        put_tile(r, lane, rows - row, s[0]);
-        put_tile(r + 1u, lane, rows - row, s[1]);
-        put_tile(r + 2u, lane, rows - row, s[2]);
-        put_tile(r + 3u, lane, rows - row, s[3]);
+        var dead = vec4<f32>();
+        if DEAD_ROWS && step.rows != 0u {
+            dead = bias_of(source, min(ROWS, rows - row), lane, false);
+        }
+        put_tile(r, lane, rows - row, s[0] + dead);
+        put_tile(r + 1u, lane, rows - row, s[1] + dead);
+        put_tile(r + 2u, lane, rows - row, s[2] + dead);
+        put_tile(r + 3u, lane, rows - row, s[3] + dead);
         workgroupBarrier();
         // Ascending rows and a strict comparison: of equals the lower row stays.
         for (var i = 0u; i < PART4; i++) {
@@ -234,13 +252,8 @@ fn predict(index: u32, lane: u32) {
         let source = select(head * CAPACITY, head * WRITES + step.start, raw) + row;
         let s = products(true, query_head * READS + step.read_start + first, count, raw, source, rows, lane);
         var bias = vec4<f32>();
-        if COUNT_BIAS && !raw {
-            let column = (lane % 16u) * 4u;
-            for (var j = 0u; j < 4u; j++) {
-                if column + j < rows {
-                    bias[j] = log_counts[source + column + j];
-                }
-            }
+        if (COUNT_BIAS || DEAD_ROWS) && !raw {
+            bias = bias_of(source, rows, lane, COUNT_BIAS);
         }
         let r = lane / 16u * 4u;
         put_tile(r, lane, seen(first + r, raw, row, rows), BETA * s[0] + bias);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::common::head_of;
 use crate::panel::{LaneLook, Look};
+use crate::session::hand;
 use crate::session::plan::Plan;
 
 /// What the inspector says of a token in a lane.
@@ -90,6 +91,12 @@ fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -
         (false, true) => format!("In centroid {row}, which it founded."),
         (false, false) => format!("In centroid {row}."),
     });
+    let hands = &lane.plan.setup.hands;
+    let head = lane.trace.channel("assignments").map_or(0, |c| head_of(c, look));
+    let deleted = usize::try_from(row).ok().and_then(|row| hand::deleted(hands, head, row));
+    if let Some(step) = deleted.filter(|step| *step <= lane.plan.chunks_at(look.writes)) {
+        return Facts::at(format!("Nowhere any more: it was in centroid {row}, which a hand deleted after step {step}."));
+    }
     facts.row(if fixed { "code's count now" } else { "centroid's count now" }, members.to_string());
     if let Some(v) = real("similarity") {
         facts.row(if founded { "similarity before" } else { "similarity" }, number(v));

@@ -241,7 +241,7 @@ fn any_hand(steps: usize) -> impl Strategy<Value = Hand> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
     fn random_hands_do_what_the_definitions_say(
         hands in proptest::collection::vec(any_hand(14), 0..12), cache in 12..30_usize, seed in 0..1000_u64, fifo in any::<bool>(),

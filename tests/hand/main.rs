@@ -10,8 +10,13 @@ mod outcome;
 mod stream;
 
 mod lola;
+mod ovq;
+mod session;
 mod state;
+#[cfg(feature = "gui")]
+mod window;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mnemoscope::gpu::{GpuStream, testing::gpu_or_skip};
@@ -46,20 +51,25 @@ fn kind(name: &str) -> &'static dyn LayerKind {
 /// time, a rerun and a run restored at any step are the same bits, effective attention gives the outputs, and float32 on the CPU and
 /// on the GPU choose alike and come near.
 fn hold(kind: &dyn LayerKind, setup: &Setup) -> LaneTrace {
+    hold_on(kind, setup, true)
+}
+
+/// The same, without the GPU where another test has its kernels.
+fn hold_on(kind: &dyn LayerKind, setup: &Setup, on_gpu: bool) -> LaneTrace {
     let cpu = |precision| kind.cpu(setup, precision).unwrap();
     let double = finish(kind, setup, cpu(Precision::Double), 3);
     let single = finish(kind, setup, cpu(Precision::Single), 1);
     assert_same(&single, &finish(kind, setup, cpu(Precision::Single), usize::MAX));
     near(&double.0, &single.0, "CPU");
-    restores(setup, &|| cpu(Precision::Single));
+    restores(setup, &|| cpu(Precision::Single), 6);
     weights_give_the_outputs(kind, setup, &single.0);
-    if let Some(gpu) = gpu_or_skip() {
+    if let Some(gpu) = on_gpu.then(gpu_or_skip).flatten() {
         let stream = GpuStream::new(&gpu, &setup.stream).unwrap();
         let make = || kind.gpu(setup, &stream).unwrap();
         let on_gpu = finish(kind, setup, make(), 2);
         assert_same(&on_gpu, &finish(kind, setup, make(), usize::MAX));
         near(&double.0, &on_gpu.0, "GPU");
-        restores(setup, &make);
+        restores(setup, &make, 1);
         weights_give_the_outputs(kind, setup, &on_gpu.0);
     }
     double.0
@@ -80,8 +90,9 @@ fn near(double: &LaneTrace, other: &LaneTrace, what: &str) {
     }
 }
 
-/// A run that is taken up at a step, in a layer of its own, goes on as if it had not been left.
-fn restores(setup: &Setup, make: &dyn Fn() -> Box<dyn layer::Layer>) {
+/// A run that is taken up at a step, in a layer of its own, goes on as if it had not been left: at each step where a hand acts, and at
+/// some others.
+fn restores(setup: &Setup, make: &dyn Fn() -> Box<dyn layer::Layer>, others: usize) {
     let chunks = setup.stream.chunks(setup.chunk);
     let advance = |layer: &mut Box<dyn layer::Layer>, n: usize, record: Record| {
         let mut block = TraceBlock::default();
@@ -91,7 +102,8 @@ fn restores(setup: &Setup, make: &dyn Fn() -> Box<dyn layer::Layer>) {
     let mut whole = make();
     advance(&mut whole, chunks, Record::StateOnly);
     let end = whole.snapshot().unwrap();
-    for at in (1..chunks).step_by((chunks / 6).max(1)).chain(setup.hands.iter().map(|h| h.step)) {
+    let steps: BTreeSet<usize> = (1..chunks).step_by((chunks / others).max(1)).chain(setup.hands.iter().map(|h| h.step)).collect();
+    for at in steps {
         let mut first = make();
         advance(&mut first, at, Record::All);
         let state = first.snapshot().unwrap();

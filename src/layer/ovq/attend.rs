@@ -25,7 +25,7 @@ pub(in crate::layer) struct Dictionary<'a, R> {
     pub(in crate::layer) keys: &'a [R],
     /// [n, dv] row-major.
     pub(in crate::layer) values: &'a [R],
-    /// log counts `[n]`, where they are added to the logits.
+    /// log counts `[n]`, where they are added to the logits; of a row that weighs nothing the smallest number there is.
     pub(in crate::layer) log_counts: Option<&'a [R]>,
     /// n.
     pub(in crate::layer) rows: usize,
@@ -109,7 +109,8 @@ pub(in crate::layer) struct Nearest<'a, R> {
 
 impl<R: Row> Nearest<'_, R> {
     /// The nearest of the rows `dictionary` [n, dk] of each of the keys `keys` [writes, dk]; of equally near ones the lower.
-    pub(in crate::layer) fn find(&mut self, keys: &[f32], dk: usize, dictionary: &[R], scratch: &mut Scratch<R>) {
+    /// Those in `dead`, ascending, are no candidates.
+    pub(in crate::layer) fn find(&mut self, keys: &[f32], dk: usize, dictionary: &[R], dead: &[u32], scratch: &mut Scratch<R>) {
         let Self { assignments, similarity, margin } = self;
         let count = keys.len() / dk;
         let Scratch { logits, left, .. } = scratch;
@@ -121,7 +122,9 @@ impl<R: Row> Nearest<'_, R> {
             let width = tile.len();
             let logits = room(logits, count * width);
             matmul(R::one(), (tokens, count, dk), &Transposed((&dictionary[tile.start * dk..tile.end * dk], width, dk)), R::zero(), logits);
-            for (i, row) in logits.chunks(width).enumerate() {
+            let among = dead.partition_point(|&d| (d as usize) < tile.start)..dead.partition_point(|&d| (d as usize) < tile.end);
+            for (i, row) in logits.chunks_mut(width).enumerate() {
+                dead[among.clone()].iter().for_each(|&d| row[d as usize - tile.start] = R::neg_infinity());
                 let (best, second) = R::top_two(row);
                 let lower = if best > similarity[i] { similarity[i] } else { best };
                 margin[i] = [lower, second].into_iter().fold(margin[i], |a, b| if b > a { b } else { a });

@@ -127,7 +127,7 @@ impl<R: Row> OvqCpu<R> {
                 let mut first = Vec::new();
                 let state = &self.heads[head];
                 let rows = if state.rows() == 0 { cast_rows(keys(chunk.start..chunk.start + 1), &mut first) } else { &state.dict_k };
-                found.find(keys(writes), stream.key_dim(), rows, &mut scratch);
+                found.find(keys(writes), stream.key_dim(), rows, &state.dead, &mut scratch);
             }
         }
         self.scratch.put(scratch);
@@ -174,7 +174,7 @@ impl<R: Row> Layer for OvqCpu<R> {
         let Some(&rows) = self.config.sizes.get(snapshot.position) else {
             return Err(LayerError::Restore(format!("position {} is beyond the stream", snapshot.position)));
         };
-        super::state::restore(&mut self.heads, snapshot, rows)?;
+        super::state::restore(&mut self.heads, snapshot, rows, &self.config)?;
         self.position = snapshot.position;
         Ok(())
     }

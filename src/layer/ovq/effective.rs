@@ -9,9 +9,10 @@ use super::Config;
 use super::state::rows_of;
 use crate::layer::Setup;
 use crate::layer::effective::{Effective, ReadOf, Store};
+use crate::session::hand::{self, Act};
 use crate::trace::LaneTrace;
 
-/// A dictionary after some chunks.
+/// A dictionary after some chunks. A row that a hand has deleted is in it as if it had not.
 struct Dictionary {
     /// [n, dk].
     keys: Vec<f64>,
@@ -37,6 +38,8 @@ pub(super) fn effective(setup: &Setup, config: &Config, trace: &LaneTrace, read:
     let bias = |count: u32| if config.count_bias { f64::from(count).ln() } else { 0.0 };
     let mut logits: Vec<f64> =
         dictionary.keys.chunks(dk).zip(&dictionary.counts).map(|(k, &c)| product(&mut k.iter().copied()) + bias(c)).collect();
+    let dead = hand::dead_rows(&setup.hands, kv, step);
+    dead.iter().for_each(|&row| logits[row] = f64::NEG_INFINITY);
     let own = rows_of(stream.keys(), kv, start..after);
     logits.extend(own.chunks(dk).map(|k| product(&mut k.iter().map(|&x| f64::from(x)))));
     softmax(&mut logits);
@@ -46,6 +49,8 @@ pub(super) fn effective(setup: &Setup, config: &Config, trace: &LaneTrace, read:
     weights.extend_from_slice(chunk);
     let mut stores = vec![Store::Centroid; start];
     stores.resize(after, Store::Chunk);
+    let of_dead = |write: &usize| dead.binary_search(&(rows[*write] as usize)).is_ok();
+    (0..start).filter(|w| !dead.is_empty() && of_dead(w)).for_each(|w| stores[w] = Store::Gone);
     Some(Effective { weights, stores })
 }
 
@@ -75,7 +80,8 @@ impl Dictionary {
         let (mut keys, mut counts) = (vec![0.0; n * dk], vec![0_u32; n]);
         let (mut sums, mut members) = (vec![0.0; n * dk], vec![0_u32; n]);
         let mut touched = Vec::new();
-        if config.constant_rate.is_none() && !config.normalise_centroids {
+        let moved = config.hands.iter().any(|h| h.kv_head == kv && matches!(h.what, Act::Move { .. }));
+        if config.constant_rate.is_none() && !config.normalise_centroids && !moved {
             // Whatever the chunks: the mean of all members.
             for (&row, key) in rows.iter().zip(rows_of(setup.stream.keys(), kv, 0..rows.len()).chunks(dk)) {
                 let row = row as usize;
@@ -91,7 +97,7 @@ impl Dictionary {
             }
             return Self { keys, counts };
         }
-        for chunk in chunks(rows.len(), config.chunk) {
+        for (index, chunk) in chunks(rows.len(), config.chunk).enumerate() {
             for (&row, key) in rows[chunk.clone()].iter().zip(rows_of(setup.stream.keys(), kv, chunk).chunks(dk)) {
                 let row = row as usize;
                 if members[row] == 0 {
@@ -116,6 +122,12 @@ impl Dictionary {
                     for k in key {
                         *k /= norm;
                     }
+                }
+            }
+            for hand in hand::at_step(&config.hands, index + 1).iter().filter(|h| h.kv_head == kv) {
+                if let Act::Move { row, to } = hand.what {
+                    let key = rows_of(setup.stream.keys(), kv, to..to + 1);
+                    keys[row * dk..(row + 1) * dk].iter_mut().zip(key).for_each(|(d, &k)| *d = f64::from(k));
                 }
             }
         }

@@ -6,6 +6,7 @@ use super::runner::{Collected, Runner, Take};
 use super::{Config, Founding, trace};
 use crate::gpu::GpuStream;
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
+use crate::session::hand;
 use crate::trace::{TraceBlock, Values};
 
 /// OVQ over one stream, all heads.
@@ -37,7 +38,8 @@ impl OvqGpu {
                     is_new[own.start] = 1;
                 }
                 // What has no second or no edge has an infinite margin; kernels cannot be trusted with infinities.
-                if before <= 1 {
+                let dead = hand::dead_rows(&self.runner.config.hands, head, step).len();
+                if before <= dead + 1 {
                     margin[own].fill(f32::INFINITY);
                 }
                 let margin = &mut select_margin[head * steps.len() + local];
@@ -102,7 +104,7 @@ impl Layer for OvqGpu {
             return Err(LayerError::Restore(format!("position {} is beyond the stream", snapshot.position)));
         };
         let sizes = [self.runner.share.heads, rows, stream.key_dim(), stream.value_dim()];
-        let arrays = super::state::arrays::<f32>(snapshot, sizes)?;
+        let arrays = super::state::arrays::<f32>(snapshot, sizes, &self.runner.config)?;
         self.runner.put_rows(rows, arrays.dict_k, arrays.dict_v, arrays.counts)?;
         self.position = snapshot.position;
         Ok(())

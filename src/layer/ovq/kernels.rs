@@ -141,6 +141,7 @@ fn look(gpu: &Gpu, config: &Config, share: &Share, sizes: &Constants, aligned: b
         ("RIGHT", share.right().into()),
         ("BETA", Constant::F32(config.beta as f32)),
         ("COUNT_BIAS", Constant::Bool(config.count_bias)),
+        ("DEAD_ROWS", Constant::Bool(config.may_have_dead_rows())),
     ];
     kernel(gpu, "ovq/look", &source, sizes, &more)
 }

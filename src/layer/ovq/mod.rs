@@ -21,6 +21,7 @@ pub(super) mod effective;
 mod founding;
 mod gpu;
 mod growth;
+mod hand;
 mod kernels;
 mod replay;
 pub(super) mod rows;
@@ -33,9 +34,11 @@ use std::sync::Arc;
 
 use crate::gpu::GpuStream;
 use crate::layer::effective::{Effective, ReadOf};
+use crate::layer::handed::handed;
 use crate::layer::replay::DictionaryAt;
 use crate::layer::{Cost, Derived, Layer, LayerError, LayerKind, Precision, Setup};
 use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
+use crate::session::hand::{Act, Hand};
 use crate::trace::{ChannelSpec, LaneTrace};
 
 use founding::Founding;
@@ -144,6 +147,8 @@ pub(super) struct Config {
     count_bias: bool,
     /// Rows in use after each chunk, [chunks + 1], see [`Growth::sizes`].
     pub(super) sizes: Vec<usize>,
+    /// What is done by hand: rows that are moved, and rows that are dead.
+    hands: Arc<[Hand]>,
 }
 
 impl Config {
@@ -158,6 +163,7 @@ impl Config {
             normalise_centroids: p.flag("normalise_centroids"),
             count_bias: p.flag("count_bias"),
             sizes: sizes(setup),
+            hands: Arc::clone(&setup.hands),
         }
     }
 }
@@ -174,7 +180,13 @@ impl Config {
             normalise_centroids: false,
             count_bias: true,
             sizes: vec![codes; setup.stream.chunks(setup.chunk) + 1],
+            hands: Arc::default(),
         }
+    }
+
+    /// True if a row may be dead: in use, with a count of 0.
+    fn may_have_dead_rows(&self) -> bool {
+        self.hands.iter().any(|h| matches!(h.what, Act::Delete { .. }))
     }
 }
 
@@ -246,6 +258,10 @@ impl LayerKind for OvqKind {
         }
     }
 
+    fn check_hand(&self, setup: &Setup, hand: &Hand) -> Result<(), String> {
+        hand::check(setup, hand)
+    }
+
     fn channels(&self, setup: &Setup) -> Vec<ChannelSpec> {
         trace::channels(setup.stream.value_dim())
     }
@@ -279,13 +295,14 @@ impl LayerKind for OvqKind {
     }
 
     fn cpu(&self, setup: &Setup, precision: Precision) -> Result<Box<dyn Layer>, LayerError> {
-        Ok(match precision {
+        let layer: Box<dyn Layer> = match precision {
             Precision::Single => Box::new(cpu::OvqCpu::<f32>::new(setup)),
             Precision::Double => Box::new(cpu::OvqCpu::<f64>::new(setup)),
-        })
+        };
+        Ok(handed(layer, setup, hand::lay))
     }
 
     fn gpu(&self, setup: &Setup, stream: &Arc<GpuStream>) -> Result<Box<dyn Layer>, LayerError> {
-        Ok(Box::new(gpu::OvqGpu::new(setup, stream)?))
+        Ok(handed(Box::new(gpu::OvqGpu::new(setup, stream)?), setup, hand::lay))
     }
 }

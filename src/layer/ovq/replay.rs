@@ -36,6 +36,7 @@ pub(super) fn replay(
             return false;
         }
         state.follow(stream, config, kv_head, start, assignments, rows);
+        state.lay_hands(stream, config, kv_head, step + 1);
         let keys = ArrayView2::from_shape((rows, dk), &state.dict_k).expect("a dictionary has dk numbers for each of its rows");
         let values = ArrayView2::from_shape((rows, dv), &state.dict_v).expect("a dictionary has dv numbers for each of its rows");
         if !visit(DictionaryAt { chunks: step + 1, keys, values, counts: &state.counts }) {

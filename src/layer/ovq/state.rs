@@ -10,6 +10,7 @@ use super::founding::{self, Founding, Keys};
 use super::rows::Row;
 use crate::layer::real::Real;
 use crate::layer::{LayerError, Snapshot, StateArray};
+use crate::session::hand::{self, Act};
 use crate::stream::Stream;
 use crate::trace::Values;
 
@@ -24,8 +25,12 @@ pub(super) struct HeadState<R> {
     pub(super) dict_v: Vec<R>,
     /// Writes assigned so far, [n].
     pub(super) counts: Vec<u32>,
-    /// log counts, [n].
+    /// log counts, [n]; of a dead row the smallest number there is.
     pub(super) log_counts: Vec<R>,
+    /// Rows that a hand has deleted, ascending.
+    pub(super) dead: Vec<u32>,
+    /// What takes dead rows out of a softmax without log counts [n]: 0, or the smallest number there is. Empty where no row is dead.
+    mask: Vec<R>,
     /// Of the update: for each row its place among the rows that the chunk changes, or `NONE`. [capacity]
     slots: Vec<u32>,
     /// Of the update: changed rows with their members.
@@ -71,6 +76,8 @@ impl<R: Row> HeadState<R> {
             dict_v: Vec::with_capacity(capacity * dv),
             counts: Vec::with_capacity(capacity),
             log_counts: Vec::with_capacity(capacity),
+            dead: Vec::new(),
+            mask: Vec::new(),
             slots: vec![NONE; capacity],
             touched: Vec::new(),
             sums: Vec::new(),
@@ -85,7 +92,8 @@ impl<R: Row> HeadState<R> {
 
     /// The rows in use, as reads see them.
     pub(super) fn dictionary(&self, count_bias: bool) -> Dictionary<'_, R> {
-        let log_counts = count_bias.then_some(&self.log_counts[..]);
+        let mask = (!self.dead.is_empty()).then_some(&self.mask[..]);
+        let log_counts = if count_bias { Some(&self.log_counts[..]) } else { mask };
         Dictionary { keys: &self.dict_k, values: &self.dict_v, log_counts, rows: self.rows() }
     }
 
@@ -135,6 +143,42 @@ impl<R: Row> HeadState<R> {
         self.dict_v.resize(rows * self.dv, R::zero());
         self.counts.resize(rows, 0);
         self.log_counts.resize(rows, R::zero());
+        if !self.dead.is_empty() {
+            self.mask.resize(rows, R::zero());
+        }
+    }
+
+    /// Finds the dead rows anew: those in use whose count is 0.
+    fn bury(&mut self) {
+        self.dead = (0..self.rows() as u32).filter(|&row| self.counts[row as usize] == 0).collect();
+        self.mask.clear();
+        if !self.dead.is_empty() {
+            self.mask.resize(self.rows(), R::zero());
+        }
+        for &row in &self.dead {
+            let row = row as usize;
+            (self.log_counts[row], self.mask[row]) = (R::min_value(), R::min_value());
+            self.dict_k[row * self.dk..(row + 1) * self.dk].fill(R::zero());
+            self.dict_v[row * self.dv..(row + 1) * self.dv].fill(R::zero());
+        }
+    }
+
+    /// What hands do after `chunks` chunks.
+    pub(super) fn lay_hands(&mut self, stream: &Stream, config: &Config, head: usize, chunks: usize) {
+        for hand in hand::at_step(&config.hands, chunks).iter().filter(|h| h.kv_head == head) {
+            match hand.what {
+                Act::Delete { row } => {
+                    self.counts[row] = 0;
+                    self.bury();
+                }
+                Act::Move { row, to } if self.counts[row] > 0 => {
+                    let key = rows_of(stream.keys(), head, to..to + 1);
+                    let own = &mut self.dict_k[row * self.dk..(row + 1) * self.dk];
+                    own.iter_mut().zip(key).for_each(|(d, &k)| *d = R::from_f32(k));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Stage 3 of the chunk that begins with the write `start`, where it is known which of the `rows` rows then in use took each of its writes.
@@ -216,7 +260,7 @@ pub(super) fn snapshot<R: Row>(heads: &[HeadState<R>], position: usize) -> Snaps
     }
 }
 
-/// log count, rounded once; 0 for a row that is not in use.
+/// log count, rounded once; 0 for a row that holds nothing.
 pub(in crate::layer) fn log_count<R: Real>(count: u32) -> R {
     R::from_f64(f64::from(count.max(1)).ln())
 }
@@ -228,8 +272,12 @@ pub(super) struct Arrays<'a, R> {
     pub(super) counts: &'a [i32],
 }
 
-/// Takes a snapshot apart, if it has these sizes and this precision.
-pub(super) fn arrays<R: Real>(snapshot: &Snapshot, [heads, rows, dk, dv]: [usize; 4]) -> Result<Arrays<'_, R>, LayerError> {
+/// Takes a snapshot apart, if it has these sizes and this precision, and no row in use without a count unless some may be dead.
+pub(super) fn arrays<'a, R: Real>(
+    snapshot: &'a Snapshot,
+    [heads, rows, dk, dv]: [usize; 4],
+    config: &Config,
+) -> Result<Arrays<'a, R>, LayerError> {
     let find = |name: &'static str, shape: &[usize]| {
         snapshot
             .array(name)
@@ -240,16 +288,16 @@ pub(super) fn arrays<R: Real>(snapshot: &Snapshot, [heads, rows, dk, dv]: [usize
     let dict_k = R::of_values(&find("dict_k", &[heads, rows, dk])?.values).ok_or_else(|| precision("dict_k"))?;
     let dict_v = R::of_values(&find("dict_v", &[heads, rows, dv])?.values).ok_or_else(|| precision("dict_v"))?;
     let counts = find("counts", &[heads, rows])?.values.as_i32().ok_or_else(|| precision("counts"))?;
-    match counts.iter().find(|&&c| c < 1) {
+    match counts.iter().find(|&&c| c < i32::from(!config.may_have_dead_rows())) {
         None => Ok(Arrays { dict_k, dict_v, counts }),
         Some(c) => Err(LayerError::Restore(format!("a row in use has the count {c}"))),
     }
 }
 
 /// Puts a [`snapshot`] back, in which every head has `rows` rows.
-pub(super) fn restore<R: Row>(heads: &mut [HeadState<R>], snapshot: &Snapshot, rows: usize) -> Result<(), LayerError> {
+pub(super) fn restore<R: Row>(heads: &mut [HeadState<R>], snapshot: &Snapshot, rows: usize, config: &Config) -> Result<(), LayerError> {
     let Some((dk, dv)) = heads.first().map(|s| (s.dk, s.dv)) else { return Ok(()) };
-    let all = arrays::<R>(snapshot, [heads.len(), rows, dk, dv])?;
+    let all = arrays::<R>(snapshot, [heads.len(), rows, dk, dv], config)?;
     for (i, state) in heads.iter_mut().enumerate() {
         state.dict_k.clear();
         state.dict_k.extend_from_slice(&all.dict_k[i * rows * dk..(i + 1) * rows * dk]);
@@ -257,6 +305,7 @@ pub(super) fn restore<R: Row>(heads: &mut [HeadState<R>], snapshot: &Snapshot, r
         state.dict_v.extend_from_slice(&all.dict_v[i * rows * dv..(i + 1) * rows * dv]);
         state.counts = all.counts[i * rows..(i + 1) * rows].iter().map(|&c| c as u32).collect();
         state.log_counts = state.counts.iter().map(|&c| log_count(c)).collect();
+        state.bury();
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What OVQ writes of its run: its channels, and the arrays that are made from them.
 
 use crate::layer::{Derived, Setup};
+use crate::session::hand::Act;
 use crate::trace::{Axis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, Values, Width};
 
 /// Places of the channels in [`channels`].
@@ -110,10 +111,16 @@ pub(super) fn derived(setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<D
             for &j in &assignments.wholes(kv_head)[setup.stream.chunk_range(setup.chunk, step)] {
                 row[j as usize] += 1;
             }
+            // A row that a hand deletes here has lost its members.
+            for hand in setup.hands.iter().filter(|h| h.step == step + 1 && h.kv_head == kv_head) {
+                if let Act::Delete { row: dead } = hand.what {
+                    row[dead] = 0;
+                }
+            }
         }
         all.push(Derived {
             name: "counts",
-            meaning: "writes assigned to each dictionary row so far, after each chunk; 0 for rows not in use",
+            meaning: "writes assigned to each dictionary row so far, after each chunk; 0 for rows not in use, and for those that a hand has deleted",
             shape: vec![steps, n_max],
             values: Values::I32(counts),
         });

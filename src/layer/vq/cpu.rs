@@ -69,7 +69,7 @@ impl<R: Row> VqCpu<R> {
         }
         let run = |(head, keys, mut found): (usize, &[f32], Nearest<'_, R>)| {
             let mut scratch = self.scratch.take();
-            found.find(keys, dk, &self.heads[head].codebook, &mut scratch);
+            found.find(keys, dk, &self.heads[head].codebook, &[], &mut scratch);
             self.scratch.put(scratch);
         };
         let codes = self.heads[0].counts.len();

@@ -40,7 +40,7 @@ pub(super) fn fit(keys: &[f32], dk: usize, codes: usize, iterations: usize, seed
         parts.zip(keys.par_chunks(BLOCK * dk)).for_each(|(((assignments, similarity), margin), keys)| {
             if !cancel.load(Ordering::Relaxed) {
                 let mut scratch = pool.take();
-                Nearest { assignments, similarity, margin }.find(keys, dk, &rows, &mut scratch);
+                Nearest { assignments, similarity, margin }.find(keys, dk, &rows, &[], &mut scratch);
                 pool.put(scratch);
             }
         });

@@ -141,7 +141,7 @@ impl Panel for Counts {
             ui.label(format!(
                 "{} hold {}, as evenly as {even:.0} equal rows would (perplexity {share:.0}% of n)",
                 plural(used, "row", "rows"),
-                plural(seen, "write", "writes")
+                plural(tally.counts.iter().sum::<u32>() as usize, "write", "writes")
             ));
             if empty > 0 {
                 ui.label(RichText::new(format!("{} without a write", plural(empty, "row", "rows"))).color(ui.visuals().warn_fg_color));
