@@ -141,6 +141,11 @@ pub struct LaneChoice {
 }
 
 impl LaneChoice {
+    /// Chooses a lane by its name.
+    pub fn set(&mut self, name: &str) {
+        self.name = Some(name.to_owned());
+    }
+
     /// The lane chosen among `lanes`: the first (whose cache is not empty by its own parameters), until another is.
     #[must_use]
     pub fn chosen(&self, look: &Look<'_>, lanes: &[usize]) -> Option<usize> {

@@ -7,6 +7,7 @@ pub mod heatmap;
 pub mod lasso;
 pub mod legend;
 pub mod line;
+pub mod math;
 pub mod palette;
 pub mod range;
 pub mod raster;

@@ -1,0 +1,359 @@
+//! The inspector and the formula panel on the bundled capture: numbers that satisfy the equations they stand in, and pictures
+//! that were looked at.
+
+#![cfg(feature = "gui")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
+#[path = "common/panel.rs"]
+mod panel;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
+
+use eframe::egui::{self, Vec2, vec2};
+use egui_kittest::{Harness, SnapshotResults};
+use mnemoscope::app::command::Command;
+use mnemoscope::app::states::{At, States};
+use mnemoscope::app::study::Studies;
+use mnemoscope::app::theme;
+use mnemoscope::engine::headless;
+use mnemoscope::layer::{Precision, Record, Snapshot};
+use mnemoscope::panel::formula::exact::{Exact, LaneAt, distance, norm};
+use mnemoscope::panel::formula::layers::{Chosen, equations, growth, scores};
+use mnemoscope::panel::formula::{dictionary, mixing, recurrence};
+use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection, Subject};
+use mnemoscope::param::Params;
+use mnemoscope::session::plan::Plan;
+use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, VERSION, View};
+use mnemoscope::stream::capture::BUNDLED;
+use mnemoscope::trace::{LaneTrace, TraceBlock};
+
+/// A plan and what its run wrote.
+struct Run {
+    plan: Arc<Plan>,
+    traces: Vec<LaneTrace>,
+    states: Vec<(At, Arc<Snapshot>)>,
+}
+
+impl Run {
+    /// Runs these lanes over the first `tokens` of the bundled capture, and takes the states after these steps (of every lane).
+    fn new(tokens: usize, lanes: Vec<LaneSpec>, steps: &[usize]) -> Self {
+        let source = CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: Some(tokens) };
+        let backend = BackendChoice::Cpu;
+        let session = Session { version: VERSION, source: Source::Capture(source), seed: 0, lanes, backend, view: View::default() };
+        let plan = Arc::new(Plan::new(&session, None).unwrap());
+        let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
+        let mut states = Vec::new();
+        for (number, lane) in plan.lanes.iter().enumerate() {
+            let mut layer = lane.kind.cpu(&lane.setup, Precision::Single).unwrap();
+            for &chunks in steps {
+                layer.advance(chunks - layer.position(), Record::StateOnly, &mut TraceBlock::default()).unwrap();
+                states.push(((number, chunks), Arc::new(layer.snapshot().unwrap())));
+            }
+        }
+        Self { plan, traces: run.traces, states }
+    }
+
+    fn lane(&self, name: &str, query_head: usize) -> LaneAt<'_> {
+        let number = self.plan.lanes.iter().position(|l| l.name == name).unwrap();
+        LaneAt::new(number, &self.plan.lanes[number], &self.traces[number], query_head)
+    }
+
+    fn states(&self) -> States {
+        States::fixed(self.states.iter().cloned())
+    }
+}
+
+fn lane(name: &str, layer: &str, params: Params) -> LaneSpec {
+    LaneSpec::new(name, layer, params)
+}
+
+/// Every layer but the window and plain DeltaNet, short enough to hold every state.
+static SHORT: LazyLock<Run> = LazyLock::new(|| {
+    let p = Params::default;
+    let lanes = vec![
+        lane("OVQ", "ovq", p().with("n_max", 128).with("chunk", 64)),
+        lane("VQ", "vq", p().with("codes", 64)),
+        lane("LoLA", "lola", p().with("window", 64).with("cache", 32).with("chunk", 64)),
+        lane("linear", "linear", p()),
+        lane("gated", "gated_deltanet", p().with("decay", 0.99)),
+        lane("delta", "deltanet", p()),
+        lane("mamba", "mamba2", p().with("decay", 0.99)),
+        lane("full", "full", p()),
+    ];
+    Run::new(512, lanes, &[0, 1, 2, 3, 4, 5, 6, 7, 8])
+});
+
+/// OVQ's ablations, and a window.
+static OTHER: LazyLock<Run> = LazyLock::new(|| {
+    let p = || Params::default().with("n_max", 96).with("chunk", 64);
+    let lanes = vec![
+        lane("linear growth", "ovq", p().with("growth", "linear").with("rate", "constant").with("constant_rate", 0.3)),
+        lane("saturating", "ovq", p().with("growth", "saturating").with("normalise_centroids", true).with("count_bias", false)),
+        lane("window", "window", Params::default().with("window", 100)),
+        lane("taylor", "lola", Params::default().with("window", 32).with("cache", 16).with("fmap", "taylor2").with("linear_weight", 0.5)),
+    ];
+    Run::new(384, lanes, &[0, 1, 2, 3, 4, 5, 6])
+});
+
+/// The reads at which numbers are held against the trace: the first, ends and beginnings of chunks, and some between.
+const READS: [usize; 7] = [0, 1, 63, 64, 200, 319, 383];
+
+#[test]
+fn what_the_parts_of_a_read_add_up_to_is_what_the_lane_returned() {
+    for run in [&*SHORT, &*OTHER] {
+        let states = run.states();
+        let exact = Exact::new(&states, true);
+        for (number, plan) in run.plan.lanes.iter().enumerate() {
+            for head in [0, 2] {
+                let lane = LaneAt::new(number, plan, &run.traces[number], head);
+                for read in READS {
+                    let recorded = lane.output(read).unwrap();
+                    let output = if matches!(plan.kind.name(), "deltanet" | "gated_deltanet" | "mamba2") {
+                        recurrence::read(&lane, &exact, read).unwrap().output
+                    } else {
+                        let mix = mixing::of(&lane, &exact, read).unwrap();
+                        let shares: f64 = mix.parts.iter().map(|p| p.share).sum();
+                        assert!((shares + mix.epsilon / mix.normaliser - 1.0).abs() < 1e-9, "{} read {read}: {shares}", plan.name);
+                        for weight in &mix.largest {
+                            let again = (weight.logit - mix.top).exp() / mix.normaliser;
+                            assert!((weight.share - again).abs() < 1e-12 && weight.share <= mix.largest[0].share);
+                        }
+                        mix.output
+                    };
+                    let off = distance(&recorded, &output);
+                    assert!(off <= 2e-4 * (1.0 + norm(&recorded)), "{} head {head} read {read}: {off} of {}", plan.name, norm(&recorded));
+                }
+            }
+        }
+        assert!(!exact.missing());
+    }
+}
+
+#[test]
+fn the_shares_of_lola_are_those_of_its_trace() {
+    let states = SHORT.states();
+    let exact = Exact::new(&states, true);
+    let lane = SHORT.lane("LoLA", 1);
+    for read in READS {
+        let mix = mixing::lola(&lane, &exact, read).unwrap();
+        // Window, cache, state: in the order of the channel.
+        for (part, traced) in mix.parts.iter().zip(lane.numbers("shares", read).unwrap()) {
+            assert!((part.share - traced).abs() < 1e-4, "read {read}: {:?} {} {traced}", part.store, part.share);
+        }
+    }
+}
+
+#[test]
+fn a_score_is_the_self_recall_error_against_the_state_before_its_step() {
+    let states = SHORT.states();
+    let exact = Exact::new(&states, true);
+    let lane = SHORT.lane("LoLA", 0);
+    let mut held = 0;
+    for write in (0..448).step_by(7) {
+        for (step, score) in scores(&lane, write, 8) {
+            let recall = mixing::self_recall(&lane, &exact, write, step).unwrap();
+            assert!((recall.error - score).abs() < 1e-3 * (1.0 + score), "token {write}, step {step}: {} {score}", recall.error);
+            // The law of cosines, as the panel writes it out.
+            let r = &recall;
+            let law = r.recalled * r.recalled + r.value * r.value - 2.0 * r.recalled * r.value * r.cosine;
+            assert!((law - r.error).abs() < 1e-9 * (1.0 + r.error));
+            held += 1;
+        }
+    }
+    assert!(held > 64, "{held} scores");
+}
+
+#[test]
+fn a_write_error_is_the_channels() {
+    let states = SHORT.states();
+    let exact = Exact::new(&states, true);
+    for name in ["delta", "gated"] {
+        let lane = SHORT.lane(name, 0);
+        for write in [0, 1, 63, 64, 65, 300, 511] {
+            let w = recurrence::write(&lane, &exact, write).unwrap();
+            let traced = lane.number("write_error", write).unwrap();
+            assert!((w.error - traced).abs() < 2e-4 * (1.0 + traced), "{name} {write}: {} {traced}", w.error);
+            assert!((w.rate - 1.0).abs() < 1e-12 && (w.decay - if name == "gated" { 0.99 } else { 1.0 }).abs() < 1e-12);
+            let norm_after = (write + 1) % 64 == 0;
+            if norm_after {
+                let traced = lane.number("state_norm", write / 64).unwrap();
+                assert!((w.after - traced).abs() < 1e-3 * traced, "{name} {write}: {} {traced}", w.after);
+            }
+        }
+    }
+}
+
+#[test]
+fn growth_is_that_of_the_trace_at_every_step() {
+    for (run, name) in [(&*SHORT, "OVQ"), (&*OTHER, "linear growth"), (&*OTHER, "saturating")] {
+        let lane = run.lane(name, 0);
+        for step in 0..run.plan.stream.chunks(64) {
+            let g = dictionary::growth(&lane, step).unwrap();
+            let founders = lane.wholes("is_new")[step * 64..(step + 1) * 64].iter().filter(|&&f| f == 1).count();
+            assert_eq!(g.after - g.before, founders, "{name} step {step}");
+            let founded = g.target.saturating_sub(g.before).min(g.writes);
+            assert_eq!(founders, if step == 0 { founded.max(1) } else { founded }, "{name} step {step}");
+            assert_eq!(g.target, g.exact.floor() as usize);
+        }
+    }
+    // By hand: 4 chunks of 64 are t = 256; 256 * 128 / (256 + 128) = 85.33.
+    let e = growth(&SHORT.lane("OVQ", 0), 3).unwrap();
+    assert_eq!((e.value("t"), e.value("N"), e.value("N(t)")), (Some(256.0), Some(128.0), Some(85.0)));
+    // 128 * 192 / (320) = 76.8 rows before.
+    assert_eq!((e.value("n"), e.value("m")), (Some(76.0), Some(9.0)));
+}
+
+#[test]
+fn a_token_went_to_the_row_that_the_state_before_its_step_has_nearest() {
+    let states = SHORT.states();
+    let exact = Exact::new(&states, true);
+    for name in ["OVQ", "VQ"] {
+        let lane = SHORT.lane(name, 0);
+        let mut runners = 0;
+        for write in (64..512).step_by(13) {
+            let a = dictionary::assigned(&lane, &exact, write).unwrap();
+            let (nearest, second) = (a.nearest.unwrap(), a.second.unwrap());
+            assert!((nearest.1 - a.similarity).abs() < 1e-4, "{name} {write}");
+            assert!((nearest.1 - second.1 - a.margin).abs() < 1e-4, "{name} {write}");
+            if !a.founded && a.margin > 1e-4 {
+                assert_eq!(nearest.0, a.row, "{name} {write}");
+                runners += 1;
+            }
+        }
+        assert!(runners > 10);
+    }
+}
+
+#[test]
+fn a_centroid_moves_as_the_update_says() {
+    for (run, name) in [(&*SHORT, "OVQ"), (&*OTHER, "linear growth"), (&*OTHER, "saturating")] {
+        let states = run.states();
+        let exact = Exact::new(&states, true);
+        let lane = run.lane(name, 0);
+        let mut held = 0;
+        for step in 1..6 {
+            for write in step * 64..(step + 1) * 64 {
+                if lane.wholes("is_new")[write] == 1 {
+                    continue;
+                }
+                let row = lane.wholes("assignments")[write] as usize;
+                let u = dictionary::update(&lane, &exact, row, step).unwrap();
+                assert_eq!(u.before + u.members.len(), u.after);
+                assert!(u.members.contains(&write) && u.off < 1e-5, "{name} step {step} row {row}: off by {}", u.off);
+                held += 1;
+            }
+        }
+        assert!(held > 30);
+    }
+}
+
+#[test]
+fn every_layer_has_equations_for_what_is_selected_and_for_what_is_not() {
+    for run in [&*SHORT, &*OTHER] {
+        let states = run.states();
+        for (number, plan) in run.plan.lanes.iter().enumerate() {
+            let lane = LaneAt::new(number, plan, &run.traces[number], 0);
+            for chosen in [
+                Chosen { read: Some((300, true)), token: Some((130, true)), done: 5 },
+                Chosen { read: None, token: None, done: 0 },
+                Chosen { read: Some((383, true)), token: Some((383, true)), done: 3 },
+            ] {
+                let exact = Exact::new(&states, true);
+                let all = equations(&lane, &exact, chosen);
+                let text: String = all.iter().map(|e| e.plain() + "\n").collect();
+                assert!(!text.contains("NaN") && !text.contains('#') && !text.contains('\\'), "{}: {text}", plan.name);
+                if chosen.done == 5 {
+                    assert!(all.iter().all(|e| !e.lines.is_empty()), "{}: {text}", plan.name);
+                    assert!(!exact.missing(), "{}", plan.name);
+                }
+                if chosen.done == 3 {
+                    let said = |e: &mnemoscope::panel::formula::equation::Equation| e.lines.is_empty() && !e.words.is_empty();
+                    assert!(said(&all[0]), "nothing is told of a read to come: {text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_shown_of_a_state_that_is_not_here() {
+    let none = States::default();
+    for name in ["OVQ", "LoLA", "linear", "gated", "mamba"] {
+        let exact = Exact::new(&none, true);
+        let all = equations(&SHORT.lane(name, 0), &exact, Chosen { read: Some((300, true)), token: None, done: 5 });
+        assert!(exact.missing() && all[0].lines.is_empty(), "{name}");
+    }
+}
+
+/// A panel or the inspector with what it is given, and what it asked for last.
+struct Shown<'a> {
+    panel: Box<dyn Panel>,
+    run: &'a Run,
+    writes: usize,
+    selection: Selection,
+    states: States,
+    commands: Vec<Command>,
+    studies: Studies,
+}
+
+impl<'a> Shown<'a> {
+    fn formula(run: &'a Run, subjects: &[Subject]) -> Self {
+        let mut selection = Selection::default();
+        subjects.iter().for_each(|s| selection.choose(*s));
+        let panel = (PANELS.iter().find(|p| p.name == "formula").unwrap().make)();
+        let writes = run.plan.stream.writes();
+        Self { panel, run, writes, selection, states: run.states(), commands: Vec::new(), studies: Studies::default() }
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui) {
+        let dark = ui.visuals().dark_mode;
+        let looks: Vec<LaneLook<'_>> = (0..self.run.traces.len())
+            .map(|i| LaneLook {
+                plan: &self.run.plan.lanes[i],
+                trace: &self.run.traces[i],
+                spent: (0.0, 0),
+                colour: theme::lane_colour(i, dark),
+            })
+            .collect();
+        let look = Look {
+            plan: &self.run.plan,
+            lanes: &looks,
+            writes: self.writes,
+            reached: self.run.plan.stream.writes(),
+            kv_head: 0,
+            query_head: 0,
+            selection: &self.selection,
+            states: &self.states,
+            studies: &self.studies,
+        };
+        self.commands.clear();
+        egui::Frame::central_panel(ui.style()).show(ui, |ui| self.panel.ui(ui, &look, &mut self.commands));
+    }
+}
+
+fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
+    panel::harness(shown, size, dark, Shown::ui)
+}
+
+#[test]
+fn the_formula_of_every_layer_in_pictures() {
+    let mut results = SnapshotResults::new();
+    for (number, plan) in SHORT.plan.lanes.iter().enumerate() {
+        let dark = number % 2 == 0;
+        let subjects = [Subject::Read(300), Subject::Token(270), Subject::Lane(number)];
+        let shown = Shown::formula(&SHORT, &subjects);
+        results.add(harness(shown, vec2(560.0, 720.0), dark).try_snapshot(format!("formula_{}", plan.kind.name())));
+    }
+}
+
+#[test]
+fn the_signs_of_formulas_are_in_the_windows_fonts() {
+    let shown = Shown::formula(&SHORT, &[]);
+    let harness = harness(shown, vec2(200.0, 100.0), true);
+    let signs = mnemoscope::widget::math::signs();
+    let font = egui::FontId::proportional(14.0);
+    let missing: String = harness.ctx.fonts_mut(|f| signs.chars().filter(|c| !f.has_glyph(&font, *c)).collect());
+    assert_eq!(missing, "", "these would be drawn as boxes");
+}
