@@ -353,7 +353,7 @@ fn the_signs_of_formulas_are_in_the_windows_fonts() {
     let shown = Shown::formula(&SHORT, &[]);
     let harness = harness(shown, vec2(200.0, 100.0), true);
     let signs = mnemoscope::widget::math::signs();
-    let font = egui::FontId::proportional(14.0);
-    let missing: String = harness.ctx.fonts_mut(|f| signs.chars().filter(|c| !f.has_glyph(&font, *c)).collect());
+    let font = |c: char| egui::FontId::new(14.0, mnemoscope::widget::math::family(&c.to_string()));
+    let missing: String = harness.ctx.fonts_mut(|f| signs.chars().filter(|c| !f.has_glyph(&font(*c), *c)).collect());
     assert_eq!(missing, "", "these would be drawn as boxes");
 }

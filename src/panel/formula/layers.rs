@@ -396,9 +396,9 @@ fn selection(lane: &LaneAt<'_>, write: usize, step: usize, score: f64, heading: 
     let cached_before = super::cached_before(lane, write, step);
     e.say(match (listed("admitted"), listed("displaced"), cached_before) {
         (true, _, _) => "It was admitted to the sparse cache.",
-        (_, true, _) => "It was displaced from the cache and folded into the state: H ← H + φ(k) vᵀ, s ← s + φ(k).",
+        (_, true, _) => "It was displaced from the cache and folded into the state: its phi(k) times v was added to H, and phi(k) to s.",
         (_, _, true) => "It stayed in the cache.",
-        _ => "It left the window and was folded into the state at once: H ← H + φ(k) vᵀ, s ← s + φ(k).",
+        _ => "It left the window and was folded into the state at once: its phi(k) times v was added to H, and phi(k) to s.",
     });
     e
 }
