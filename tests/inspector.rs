@@ -12,8 +12,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
 use eframe::egui::{self, Vec2, vec2};
+use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotResults};
-use mnemoscope::app::command::Command;
+use mnemoscope::app::command::{Command, TimeCommand, ViewCommand};
+use mnemoscope::app::inspector::{Inspector, in_words};
 use mnemoscope::app::states::{At, States};
 use mnemoscope::app::study::Studies;
 use mnemoscope::app::theme;
@@ -287,9 +289,17 @@ fn nothing_is_shown_of_a_state_that_is_not_here() {
     }
 }
 
+/// What is drawn.
+enum Drawn {
+    Panel(Box<dyn Panel>),
+    Inspector(Inspector),
+    /// Nothing: for what is said without being drawn.
+    Words(Subject, String),
+}
+
 /// A panel or the inspector with what it is given, and what it asked for last.
 struct Shown<'a> {
-    panel: Box<dyn Panel>,
+    drawn: Drawn,
     run: &'a Run,
     writes: usize,
     selection: Selection,
@@ -299,12 +309,20 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn formula(run: &'a Run, subjects: &[Subject]) -> Self {
+    fn new(drawn: Drawn, run: &'a Run, subjects: &[Subject]) -> Self {
         let mut selection = Selection::default();
         subjects.iter().for_each(|s| selection.choose(*s));
-        let panel = (PANELS.iter().find(|p| p.name == "formula").unwrap().make)();
         let writes = run.plan.stream.writes();
-        Self { panel, run, writes, selection, states: run.states(), commands: Vec::new(), studies: Studies::default() }
+        Self { drawn, run, writes, selection, states: run.states(), commands: Vec::new(), studies: Studies::default() }
+    }
+
+    fn formula(run: &'a Run, subjects: &[Subject]) -> Self {
+        let panel = (PANELS.iter().find(|p| p.name == "formula").unwrap().make)();
+        Self::new(Drawn::Panel(panel), run, subjects)
+    }
+
+    fn inspector(run: &'a Run, subject: Subject) -> Self {
+        Self::new(Drawn::Inspector(Inspector::default()), run, &[subject])
     }
 
     fn ui(&mut self, ui: &mut egui::Ui) {
@@ -329,8 +347,23 @@ impl<'a> Shown<'a> {
             studies: &self.studies,
         };
         self.commands.clear();
-        egui::Frame::central_panel(ui.style()).show(ui, |ui| self.panel.ui(ui, &look, &mut self.commands));
+        let Self { drawn, commands, .. } = self;
+        egui::Frame::central_panel(ui.style()).show(ui, |ui| match drawn {
+            Drawn::Panel(panel) => panel.ui(ui, &look, commands),
+            Drawn::Inspector(inspector) => inspector.ui(ui, &look, commands),
+            Drawn::Words(subject, words) => *words = in_words(&look, *subject),
+        });
     }
+}
+
+/// What the inspector says of a subject after so many writes.
+fn said(run: &Run, subject: Subject, writes: usize) -> String {
+    let mut shown = Shown::new(Drawn::Words(subject, String::new()), run, &[]);
+    shown.writes = writes;
+    let ctx = egui::Context::default();
+    let _ = ctx.run_ui(egui::RawInput::default(), |ui| shown.ui(ui));
+    let Drawn::Words(_, words) = shown.drawn else { panic!("words were asked for") };
+    words
 }
 
 fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
@@ -356,4 +389,163 @@ fn the_signs_of_formulas_are_in_the_windows_fonts() {
     let font = |c: char| egui::FontId::new(14.0, mnemoscope::widget::math::family(&c.to_string()));
     let missing: String = harness.ctx.fonts_mut(|f| signs.chars().filter(|c| !f.has_glyph(&font(*c), *c)).collect());
     assert_eq!(missing, "", "these would be drawn as boxes");
+}
+
+/// The needle prompt to write 1088, with every state.
+static NEEDLE: LazyLock<Run> = LazyLock::new(|| {
+    let p = Params::default;
+    let lanes = vec![
+        lane("OVQ", "ovq", p().with("n_max", 256).with("chunk", 64)),
+        lane("LoLA", "lola", p().with("window", 64).with("cache", 128).with("chunk", 64)),
+        lane("linear", "linear", p()),
+        lane("delta", "deltanet", p()),
+    ];
+    Run::new(1088, lanes, &(0..=17).collect::<Vec<_>>())
+});
+
+#[test]
+fn a_centroid_is_told_with_its_count_founder_and_last_member() {
+    let lane = NEEDLE.lane("OVQ", 0);
+    let (rows, is_new) = (lane.wholes("assignments"), lane.wholes("is_new"));
+    for row in [0, 17, 120] {
+        let seen = 704;
+        let members: Vec<usize> = (0..seen).filter(|&w| rows[w] == row as i32).collect();
+        let text = said(&NEEDLE, Subject::Centroid { lane: 0, row }, seen);
+        let first = (0..1088).find(|&w| rows[w] == row as i32 && is_new[w] == 1).unwrap();
+        if members.is_empty() {
+            assert!(text.contains(&format!("Not founded yet: it will be in step {}.", first / 64)), "{text}");
+            continue;
+        }
+        let n = if members.len() == 1 { "1 token".to_owned() } else { format!("{} tokens", members.len()) };
+        assert!(text.contains(&format!("It stands for {n} after 704 writes.")), "{text}");
+        assert!(text.contains(&format!("founded by: token {first} ")), "{text}");
+        assert!(text.contains(&format!("last used: token {} ", members.last().unwrap())), "{text}");
+        assert!(text.contains("nearest other: centroid ") && text.contains("drift since founding: key "), "{text}");
+    }
+}
+
+#[test]
+fn slots_are_ranked_and_the_last_of_a_full_cache_is_the_next_to_go() {
+    let lane = NEEDLE.lane("LoLA", 0);
+    let mut cached = std::collections::BTreeSet::new();
+    for step in 0..17 {
+        cached.extend(lane.numbers("admitted", step).unwrap().iter().map(|&id| id as usize));
+        for id in lane.numbers("displaced", step).unwrap() {
+            cached.remove(&(id as usize));
+        }
+    }
+    assert_eq!(cached.len(), 128);
+    let mut ranks: Vec<usize> = Vec::new();
+    for &write in &cached {
+        let text = said(&NEEDLE, Subject::Slot { lane: 1, write }, 1088);
+        let rank = text.lines().find_map(|l| l.strip_prefix("rank: ")).unwrap();
+        let rank: usize = rank.split(' ').next().unwrap().parse().unwrap();
+        assert_eq!(text.contains("next to be displaced: this one"), rank == 128, "{text}");
+        ranks.push(rank);
+    }
+    ranks.sort_unstable();
+    assert_eq!(ranks, (1..=128).collect::<Vec<_>>());
+    let outside = said(&NEEDLE, Subject::Slot { lane: 1, write: 1080 }, 1088);
+    assert!(outside.contains("It is not in the cache at this step."), "{outside}");
+}
+
+#[test]
+fn a_tokens_life_is_that_of_the_trace() {
+    let (ovq, lola) = (NEEDLE.lane("OVQ", 0), NEEDLE.lane("LoLA", 0));
+    let listed = |name: &str, step: usize, write: usize| lola.numbers(name, step).unwrap().contains(&(write as f64));
+    for write in (0..1024).step_by(37).chain(699..720) {
+        let text = said(&NEEDLE, Subject::Token(write), 1088);
+        let row = ovq.wholes("assignments")[write];
+        let verb = if ovq.wholes("is_new")[write] == 1 { "Founded" } else { "Assigned to" };
+        assert!(text.contains(&format!("{verb} centroid {row}")), "{text}");
+        let entered = (0..17).find(|&s| listed("admitted", s, write));
+        let left = (0..17).find(|&s| listed("displaced", s, write));
+        match entered {
+            Some(step) => assert!(text.contains(&format!("Admitted to the sparse cache in step {step}")), "{text}"),
+            None => assert!(!text.contains("Admitted") && text.contains("It was not kept"), "{text}"),
+        }
+        match left {
+            Some(step) => assert!(text.contains(&format!("Displaced in step {step}, when these were admitted: token ")), "{text}"),
+            None => assert!(!text.contains("Displaced in"), "{text}"),
+        }
+        // Three lanes have a linear state against which the token's own key can be asked.
+        assert_eq!(text.matches("recall error now: ").count(), 3, "{text}");
+        assert!(!text.contains("being computed") && !text.contains("NaN"), "{text}");
+    }
+}
+
+#[test]
+fn a_step_tells_who_was_founded_admitted_and_displaced() {
+    let (ovq, lola) = (NEEDLE.lane("OVQ", 0), NEEDLE.lane("LoLA", 0));
+    for step in 0..17 {
+        let text = said(&NEEDLE, Subject::Step(step), 1088);
+        let founders = ovq.wholes("is_new")[step * 64..(step + 1) * 64].iter().sum::<i32>();
+        assert!(text.contains(&format!("founders ({founders}): ")), "{text}");
+        for name in ["admitted", "displaced"] {
+            assert!(text.contains(&format!("{name} ({}): ", lola.numbers(name, step).unwrap().len())), "{text}");
+        }
+        assert!(text.contains("write error: mean "), "{text}");
+    }
+    assert!(said(&NEEDLE, Subject::Step(3), 64).contains("The playhead is before it; go to just after it."));
+}
+
+#[test]
+fn a_lane_tells_what_is_set_and_what_it_costs() {
+    let text = said(&NEEDLE, Subject::Lane(0), 1088);
+    // N (dk + dv + 1) + C (dk + dv) numbers of 1088 x 128: 256 x 129 + 64 x 128 = 41216 of 139264.
+    assert!(text.contains("memory: 41 216 numbers, 29.6% of what full attention keeps"), "{text}");
+    assert!(text.contains("centroids N: 256") && !text.contains("chunk C: 64"), "only what differs from the default: {text}");
+}
+
+#[test]
+fn a_step_link_moves_the_playhead_and_links_do_not_turn_the_page() {
+    let lane = NEEDLE.lane("LoLA", 0);
+    let write = (0..17).rev().find_map(|s| lane.numbers("admitted", s).unwrap().first().map(|&id| id as usize)).unwrap();
+    let step = (0..17).find(|&s| lane.numbers("admitted", s).unwrap().contains(&(write as f64))).unwrap();
+    let mut harness = harness(Shown::inspector(&NEEDLE, Subject::Slot { lane: 1, write }), vec2(308.0, 420.0), true);
+    let name = format!("step {step}");
+    let links: Vec<egui::Rect> = harness.get_all_by_label(&name).map(|n| n.rect()).collect();
+    let at = links[0].center();
+    harness.hover_at(at);
+    harness.run_steps(2);
+    for pressed in [true, false] {
+        let button = egui::PointerButton::Primary;
+        harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers: egui::Modifiers::NONE });
+        harness.step();
+    }
+    let asked = &harness.state().commands;
+    assert!(asked.contains(&TimeCommand::Seek((step + 1) * 64).into()), "{asked:?}");
+    assert!(asked.contains(&ViewCommand::Choose(Subject::Step(step)).into()));
+    // Over the link to its token, the token is marked in the panels; the inspector still speaks of the slot.
+    let token = mnemoscope::panel::common::token_name(&NEEDLE.plan.stream, write);
+    let at = harness.get_all_by_label(&token).next().unwrap().rect().center();
+    harness.hover_at(at);
+    harness.run_steps(2);
+    assert!(harness.state().commands.contains(&ViewCommand::Hover(write).into()));
+    harness.state_mut().selection.hovered = Some(5);
+    harness.run_steps(2);
+    harness.get_by_label("Cache slot");
+}
+
+#[test]
+fn the_inspector_of_every_subject_in_pictures() {
+    let mut results = SnapshotResults::new();
+    let lola = NEEDLE.lane("LoLA", 0);
+    let write = lola.numbers("admitted", 12).unwrap()[0] as usize;
+    let row = NEEDLE.lane("OVQ", 0).wholes("assignments")[705] as usize;
+    let subjects = [
+        ("token", Subject::Token(705)),
+        ("centroid", Subject::Centroid { lane: 0, row }),
+        ("slot", Subject::Slot { lane: 1, write }),
+        ("read", Subject::Read(1080)),
+        ("step", Subject::Step(12)),
+        ("lane", Subject::Lane(1)),
+    ];
+    for (name, subject) in subjects {
+        for dark in [false, true] {
+            let theme = if dark { "dark" } else { "light" };
+            let shown = Shown::inspector(&NEEDLE, subject);
+            results.add(harness(shown, vec2(308.0, 900.0), dark).try_snapshot(format!("inspector_{name}_{theme}")));
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! steps are done.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::layer::lola::residency::{Place, Residency};
@@ -188,9 +189,10 @@ fn plain(lane: &LaneLook<'_>, write: usize, seen: usize) -> Facts {
     }
 }
 
-/// What the reads that belong to `write` got from a lane: those that see it last, and those whose answer it is.
+/// What the reads that belong to `write` got from a lane: those that see it last, and those whose answer it is. What the read is to
+/// the token, the read, what is known of it.
 #[must_use]
-pub fn reads(look: &Look<'_>, lane: &LaneLook<'_>, write: usize) -> Vec<(String, String)> {
+pub fn reads(look: &Look<'_>, lane: &LaneLook<'_>, write: usize) -> Vec<(&'static str, usize, String)> {
     let stream = &look.plan.stream;
     let own = stream.reads_within(write..write + 1);
     let asked = stream.labels().answer_at.as_ref().map_or_else(Vec::new, |at| {
@@ -198,28 +200,28 @@ pub fn reads(look: &Look<'_>, lane: &LaneLook<'_>, write: usize) -> Vec<(String,
     });
     let own = own.filter(|&r| stream.after()[r] as usize <= look.writes).take(1);
     own.map(|r| ("read here", r))
-        .chain(asked.into_iter().take(4).map(|r| ("asked for by read", r)))
-        .flat_map(|(name, r)| answer(look, lane, name, r))
+        .chain(asked.into_iter().take(4).map(|r| ("asked for by", r)))
+        .filter_map(|(name, r)| Some((name, r, answer(look, lane, r)?)))
         .collect()
 }
 
 /// How right a read was, and where the weight of its answer came from.
-fn answer(look: &Look<'_>, lane: &LaneLook<'_>, name: &str, read: usize) -> Vec<(String, String)> {
+fn answer(look: &Look<'_>, lane: &LaneLook<'_>, read: usize) -> Option<String> {
     let head = look.query_head;
     let real = |name: &str| lane.trace.channel(name).and_then(|c| c.reals(head).get(read).copied());
-    let mut rows = Vec::new();
-    if let Some(correct) = lane.trace.channel("correct").and_then(|c| c.wholes(head).get(read).copied()) {
-        rows.push((format!("{name} {read}"), if correct == 1 { "right".to_owned() } else { "wrong".to_owned() }));
-    } else if let (Some(error), Some(target)) = (real("error_sq"), real("target_sq")) {
+    let mut text = if let Some(correct) = lane.trace.channel("correct").and_then(|c| c.wholes(head).get(read).copied()) {
+        if correct == 1 { "right".to_owned() } else { "wrong".to_owned() }
+    } else {
+        let (error, target) = (real("error_sq")?, real("target_sq")?);
         let relative = if target > 0.0 { number((error / target).sqrt()) } else { "-".to_owned() };
         let cosine = real("cosine").map_or_else(String::new, |c| format!(", cosine {}", number(c)));
-        rows.push((format!("{name} {read}"), format!("error {relative}{cosine}")));
-    }
+        format!("error {relative}{cosine}")
+    };
     if let [w, c, s] = lane.trace.channel("shares").map_or(&[][..], |c| c.reals_at(head, read)) {
         let share = |v: &f32| format!("{:.0}%", (v * 100.0).round());
-        rows.push(("its weight from".to_owned(), format!("window {}, cache {}, state {}", share(w), share(c), share(s))));
+        let _ = write!(text, "; window {}, cache {}, state {}", share(w), share(c), share(s));
     }
-    rows
+    Some(text)
 }
 
 /// A number with four significant digits or so.

@@ -313,12 +313,8 @@ fn fraction(above: &Laid, below: &Laid, size: f32) -> Laid {
 }
 
 fn letters(ui: &Ui, text: &str, face: Face, size: f32, colour: Color32) -> Laid {
-    let format = TextFormat {
-        font_id: FontId::new(size, family(text)),
-        color: colour,
-        italics: face == Face::Italic,
-        ..TextFormat::default()
-    };
+    let format =
+        TextFormat { font_id: FontId::new(size, family(text)), color: colour, italics: face == Face::Italic, ..TextFormat::default() };
     let galley = ui.fonts_mut(|f| f.layout_job(LayoutJob::single_section(text.to_owned(), format)));
     let base = galley.rows.first().and_then(|r| r.glyphs.first()).map_or(size * 0.95, |g| g.pos.y);
     let width = galley.rect.width() + if face == Face::Upright { 0.0 } else { 0.8 };

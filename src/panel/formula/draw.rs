@@ -1,6 +1,6 @@
 //! Draws an equation: lines that break where they may, terms that answer the pointer, words with links.
 
-use eframe::egui::{Align, CursorIcon, Id, Label, Layout, Rect, Role, RichText, Sense, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{Align, CursorIcon, Id, Label, Layout, Rect, RichText, Role, Sense, Ui, WidgetInfo, pos2, vec2};
 
 use super::equation::{Equation, Piece};
 use crate::app::command::{Command, ViewCommand, WindowCommand};

@@ -83,6 +83,7 @@ impl<K: PartialEq, V> Kept<K, V> {
 #[derive(Debug, Default)]
 pub struct Rest {
     writes: usize,
+    reached: usize,
     since: Option<f64>,
 }
 
@@ -91,18 +92,22 @@ impl Rest {
     const MOMENT: f64 = 0.2;
 
     /// True if it has; the window is painted again when it will have.
-    pub fn rested(&mut self, ui: &eframe::egui::Ui, writes: usize) -> bool {
+    pub fn rested(&mut self, ui: &eframe::egui::Ui, look: &Look<'_>) -> bool {
         let now = ui.input(|i| i.time);
         let first = self.since.is_none();
-        if first || self.writes != writes {
-            // What stands where it stood when the window opened has not moved.
-            (self.writes, self.since) = (writes, Some(if first { now - Self::MOMENT } else { now }));
+        // The playhead follows a run that is computed to where it stands for good: there it has not been moved by anybody.
+        let complete = look.reached != self.reached && look.reached >= look.plan.stream.writes();
+        if first || complete {
+            self.since = Some(now - Self::MOMENT);
+        } else if self.writes != look.writes {
+            self.since = Some(now);
         }
+        (self.writes, self.reached) = (look.writes, look.reached);
         let left = Self::MOMENT - (now - self.since.unwrap_or(now));
-        if left > 0.0 {
+        if left > 1e-9 {
             ui.ctx().request_repaint_after(std::time::Duration::from_secs_f64(left));
         }
-        left <= 0.0
+        left <= 1e-9
     }
 }
 

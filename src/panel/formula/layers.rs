@@ -1,5 +1,7 @@
 //! The equations of each layer, filled with the numbers of a read, a token or a step.
 
+use std::fmt::Write as _;
+
 use crate::layer::effective::Store;
 use crate::panel::Subject;
 use crate::panel::common::token_name;
@@ -128,10 +130,29 @@ fn shares(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix) {
     let name = lane.plan.kind.name();
     if name == "linear" {
         let part = mix.parts.first().map_or(0.0, |p| norm(&p.adds) * mix.normaliser);
-        let top = e.term(r"|\phi(\b<q>)^<\t<T>> \b<H>|", part, "length of the numerator: the features of the query times the state H", Some("retention"));
-        let below = e.term(r"\phi(\b<q>)^<\t<T>> \b<s>", mix.phi_s.unwrap_or(f64::NAN), "how much has been written under keys like this query: phi(q) times the sum s of the features of all keys", Some("reads"));
+        let top = e.term(
+            r"|\phi(\b<q>)^<\t<T>> \b<H>|",
+            part,
+            "length of the numerator: the features of the query times the state H",
+            Some("retention"),
+        );
+        let below = e.term(
+            r"\phi(\b<q>)^<\t<T>> \b<s>",
+            mix.phi_s.unwrap_or(f64::NAN),
+            "how much has been written under keys like this query: phi(q) times the sum s of the features of all keys",
+            Some("reads"),
+        );
         let eps = e.term(r"\eps", crate::layer::real::EPSILON, "keeps an empty state from dividing by zero", None);
-        e.line(&format!(r"|\b<o>| = \frac<{}><{} + {}> = \frac<{}><{} + {}>~ = {}", top.s, below.s, eps.s, top.v, below.v, eps.v, num(norm(&mix.output))));
+        e.line(&format!(
+            r"|\b<o>| = \frac<{}><{} + {}> = \frac<{}><{} + {}>~ = {}",
+            top.s,
+            below.s,
+            eps.s,
+            top.v,
+            below.v,
+            eps.v,
+            num(norm(&mix.output))
+        ));
         return;
     }
     let top = e.term("m", mix.top, "taken out of every exponent, so that none overflows: the largest logit (of LoLA at least 0)", None);
@@ -147,7 +168,10 @@ fn shares(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix) {
         };
         sums.push(e.term(&symbol, part.sum, what, panel));
         let symbol = format!(r"\t<share of {title}>");
-        let what = format!("the part of the normaliser, and so of all weight, that belongs to {title}; it adds a vector of length {:.4} to the output", norm(&part.adds));
+        let what = format!(
+            "the part of the normaliser, and so of all weight, that belongs to {title}; it adds a vector of length {:.4} to the output",
+            norm(&part.adds)
+        );
         parts.push(e.term(&symbol, part.share, what, panel));
     }
     let join = |of: Vec<&str>| of.join(" ~+ ");
@@ -159,7 +183,15 @@ fn shares(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix) {
     };
     let symbols = with(sums.iter().map(|s| s.s.clone()).collect(), eps.as_ref().map(|x| x.s.clone()));
     let values = with(sums.iter().map(|s| s.v.clone()).collect(), eps.as_ref().map(|x| x.v.clone()));
-    e.line(&format!(r"{} = {} ~= {} ~= {}~\t<    >({} = {})", z.s, join(symbols.iter().map(String::as_str).collect()), join(values.iter().map(String::as_str).collect()), z.v, top.s, top.v));
+    e.line(&format!(
+        r"{} = {} ~= {} ~= {}~\t<    >({} = {})",
+        z.s,
+        join(symbols.iter().map(String::as_str).collect()),
+        join(values.iter().map(String::as_str).collect()),
+        z.v,
+        top.s,
+        top.v
+    ));
     if let (Some(w), Some(phi)) = (mixing::linear_weight(lane), mix.phi_s) {
         let w = e.term("w", w, "the weight of the state: (1 - g) / g of a LoLCATs gate g", None);
         let phi = e.term(r"\phi(\b<q>)^<\t<T>> \b<s>", phi, "how much has been folded under keys like this query", Some("shares"));
@@ -191,25 +223,24 @@ fn largest(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix, first: &Weight) {
         Of::Token(i) | Of::Row(i) => i,
     };
     let symbol = if row { r"\b<q>*\b<Dk>" } else { r"\b<q>*\b<k>" };
-    let product = e.term(&format!("{symbol}_<{index}>"), first.product, format!("the dot product of the query and the key of {name}"), Some(if row { "assignments" } else { "reads" }));
+    let product = e.term(
+        &format!("{symbol}_<{index}>"),
+        first.product,
+        format!("the dot product of the query and the key of {name}"),
+        Some(if row { "assignments" } else { "reads" }),
+    );
     e.selects(subject);
     let counted = row && (lane.plan.kind.name() == "vq" || lane.plan.setup.params.flag("count_bias"));
     let (mut s, mut v) = (format!("{} {}", beta.s, product.s), format!(r"{} \times {}", beta.v, product.v));
     if counted {
         let c = e.term(&format!("c_<{index}>"), first.count, format!("how many tokens {name} stands for"), Some("counts"));
         e.selects(subject);
-        s.push_str(&format!(r" + \t<log >{}", c.s));
-        v.push_str(&format!(r" + \t<log >{}", c.v));
+        let _ = write!(s, r" + \t<log >{}", c.s);
+        let _ = write!(v, r" + \t<log >{}", c.v);
     }
     let share = e.term(&format!("p_<{index}>"), first.share, format!("the weight of {name}, the largest there is"), Some("reads"));
     e.selects(subject);
-    e.line(&format!(
-        r"{} = \frac<e^<{s} - m>><Z> ~= \frac<e^<{v} - {}>><{}> ~= {}",
-        share.s,
-        num(mix.top),
-        num(mix.normaliser),
-        share.v
-    ));
+    e.line(&format!(r"{} = \frac<e^<{s} - m>><Z> ~= \frac<e^<{v} - {}>><{}> ~= {}", share.s, num(mix.top), num(mix.normaliser), share.v));
 }
 
 /// What the lane recorded, beside what the numbers give.
@@ -268,7 +299,12 @@ fn state_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usize, done: usize, 
     e.line(&format!(r"\b<S> \to \b<S> + {} \b<k> {bold} = \b<S> + {} \b<k> {bold}", rate.s, rate.v));
     let v = e.term(r"|\b<v>|", w.value, "the length of the value", None);
     if erases {
-        let answer = e.term(r"|\b<S>^<\t<T>> \b<k>|", w.answered, "the length of what the decayed state answers to the key, just before the write", Some("retention"));
+        let answer = e.term(
+            r"|\b<S>^<\t<T>> \b<k>|",
+            w.answered,
+            "the length of what the decayed state answers to the key, just before the write",
+            Some("retention"),
+        );
         let error = e.term(r"|\b<v> - \b<S>^<\t<T>> \b<k>|", w.error, "the write error: how far that is from the value", None);
         e.line(&format!(r"{} = {}~\t<,  >{} = {}", v.s, v.v, answer.s, answer.v));
         let recorded = lane.number("write_error", write).unwrap_or(f64::NAN);
@@ -302,7 +338,12 @@ fn recall_now(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usize, chunks: usize,
 fn sre(lane: &LaneAt<'_>, r: &mixing::SelfRecall, heading: String, recorded: Option<f64>) -> Equation {
     let mut e = Equation::new(heading);
     let panel = if lane.plan.kind.name() == "lola" { Some("sre") } else { Some("retention") };
-    let error = e.term("SRE", r.error, "self-recall error: the squared distance of what the state answers to the token's own key from its value", panel);
+    let error = e.term(
+        "SRE",
+        r.error,
+        "self-recall error: the squared distance of what the state answers to the token's own key from its value",
+        panel,
+    );
     if let Some(phi_s) = r.phi_s {
         e.line(r"\t<SRE>(\b<k>, \b<v>) = |\frac<\phi(\b<k>)^<\t<T>> \b<H>><\phi(\b<k>)^<\t<T>> \b<s> + \eps> - \b<v>|^<2>");
         let top = e.term(r"|\phi(\b<k>)^<\t<T>> \b<H>|", r.numerator, "the length of the numerator", panel);
@@ -319,7 +360,15 @@ fn sre(lane: &LaneAt<'_>, r: &mixing::SelfRecall, heading: String, recorded: Opt
     // |r - v|^2 = |r|^2 + |v|^2 - 2 |r| |v| cos: the numbers can be checked by hand.
     e.line(&format!(
         r"= |\b<r>|^<2> + {}^<2> - 2 |\b<r>| {} {} ~= {}^<2> + {}^<2> - 2 \times {} \times {} \times {} ~= {}",
-        v.s, v.s, cos.s, num(r.recalled), v.v, num(r.recalled), v.v, cos.v, error.v
+        v.s,
+        v.s,
+        cos.s,
+        num(r.recalled),
+        v.v,
+        num(r.recalled),
+        v.v,
+        cos.v,
+        error.v
     ));
     if let Some(recorded) = recorded {
         let t = e.term(r"\t<recorded>", recorded, "the score that the lane recorded at that step (channel candidate_scores)", panel);
@@ -381,13 +430,29 @@ fn selection(lane: &LaneAt<'_>, write: usize, step: usize, score: f64, heading: 
     let size = lane.plan.setup.params.size("cache");
     let candidates = lane.numbers("candidates", step).map_or(0, |c| c.len());
     let cache = e.term("C", size as f64, "the room in the sparse cache (the parameter cache)", Some("residency"));
-    let number = e.term("n", candidates as f64, "the candidates of the step that the trace holds: the cached pairs and those that leave the window", Some("sre"));
+    let number = e.term(
+        "n",
+        candidates as f64,
+        "the candidates of the step that the trace holds: the cached pairs and those that leave the window",
+        Some("sre"),
+    );
     e.line(&format!(r"\t<kept> = \t<the >{} = {}\t< largest of >{} = {}\t< scores>", cache.s, cache.v, number.s, number.v));
     let own = e.term(r"\t<score>", score, "the token's own score", Some("sre"));
     let threshold = lane.number("threshold", step).filter(|t| !t.is_nan());
     if let Some(threshold) = threshold {
-        let t = e.term(r"\t<threshold>", threshold, "the smallest score in the cache after the step: what the next candidates have to beat", Some("sre"));
-        let sign = if score > threshold { r"\gt" } else if score < threshold { r"\lt" } else { "=" };
+        let t = e.term(
+            r"\t<threshold>",
+            threshold,
+            "the smallest score in the cache after the step: what the next candidates have to beat",
+            Some("sre"),
+        );
+        let sign = if score > threshold {
+            r"\gt"
+        } else if score < threshold {
+            r"\lt"
+        } else {
+            "="
+        };
         e.line(&format!(r"{} = {} ~{sign} {} = {}", own.s, own.v, t.s, t.v));
     } else {
         e.line(&format!(r"{} = {}~\t<,  and there is no threshold>", own.s, own.v));
@@ -427,17 +492,37 @@ fn dictionary_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usize, heading:
     let row_of = |row: usize| Subject::Centroid { lane: lane.number, row };
     let key = if fixed { r"\b<code>" } else { r"\b<Dk>" };
     let mut e = Equation::new(heading(if at.founded { "Founding" } else { "Assignment" }));
-    let row = e.term("j", at.row as f64, if fixed { "the code that stands for the token" } else { "the row that it went to" }, Some("assignments"));
+    let row = e.term(
+        "j",
+        at.row as f64,
+        if fixed { "the code that stands for the token" } else { "the row that it went to" },
+        Some("assignments"),
+    );
     e.selects(row_of(at.row));
-    let sim = e.term(&format!(r"\b<k>*{key}"), at.similarity, "the similarity to the nearest centroid before the chunk (channel similarity)", Some("assignments"));
+    let sim = e.term(
+        &format!(r"\b<k>*{key}"),
+        at.similarity,
+        "the similarity to the nearest centroid before the chunk (channel similarity)",
+        Some("assignments"),
+    );
     if at.founded {
-        let m = e.term(r"\t<margin>", lane.number("select_margin", step).unwrap_or(f64::NAN), "how much more similar the chunk's first token was that founded no row (channel select_margin)", None);
+        let m = e.term(
+            r"\t<margin>",
+            lane.number("select_margin", step).unwrap_or(f64::NAN),
+            "how much more similar the chunk's first token was that founded no row (channel select_margin)",
+            None,
+        );
         e.line(&format!(r"\b<Dk>_<{}> \to \b<k>, ~ \b<Dv>_<{}> \to \b<v>, ~ c_<{}> \to 1\t<+>", row.v, row.v, row.v));
         e.line(&format!(r"\t<max>_<j> {} = {}~\t<,  founding margin >{}", sim.s, sim.v, m.v));
     } else {
         e.line(&format!(r"{} = \t<argmax>_<j> \b<k>*{key}_j = {}", row.s, row.v));
-        let margin = e.term(r"\t<margin>", at.margin, "by how much it beat the second nearest (channel assign_margin)", Some("assignments"));
-        let second = if at.margin.is_finite() { format!(r"~\t<,  second >{} = {}", num(at.similarity - at.margin), format_args!(r"{} - {}", sim.v, margin.v)) } else { r"~\t<,  and there is no second>".to_owned() };
+        let margin =
+            e.term(r"\t<margin>", at.margin, "by how much it beat the second nearest (channel assign_margin)", Some("assignments"));
+        let second = if at.margin.is_finite() {
+            format!(r"~\t<,  second >{} = {}", num(at.similarity - at.margin), format_args!(r"{} - {}", sim.v, margin.v))
+        } else {
+            r"~\t<,  and there is no second>".to_owned()
+        };
         e.line(&format!(r"{}_<{}> = {}{second}", sim.s, at.row, sim.v));
         if let Some((other, similarity)) = at.second {
             e.words.push(vec![
@@ -487,7 +572,10 @@ pub fn growth(lane: &LaneAt<'_>, step: usize) -> Option<Equation> {
     let before = e.term("n", g.before as f64, "rows in use before the chunk", Some("growth"));
     let m = e.term("m", (g.after - g.before) as f64, "rows founded in the chunk", Some("growth"));
     let after = e.term(r"n\t<'>", g.after as f64, "rows in use after the chunk (channel sizes)", Some("growth"));
-    e.line(&format!(r"{} = {} - {} = {} - {} = {}~\t<,  >{} = {} + {} = {}", m.s, target.s, before.s, target.v, before.v, m.v, after.s, before.v, m.v, after.v));
+    e.line(&format!(
+        r"{} = {} - {} = {} - {} = {}~\t<,  >{} = {} + {} = {}",
+        m.s, target.s, before.s, target.v, before.v, m.v, after.s, before.v, m.v, after.v
+    ));
     if g.after - g.before != g.target.saturating_sub(g.before) {
         e.say(format!("A chunk founds at most one row a write ({} here), and the first chunk at least one.", g.writes));
     }
@@ -512,9 +600,7 @@ fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> Equa
     } else {
         e.line(&format!(r"{} = \frac<{}><{}> = \frac<{}><{}> = {}", rate.s, m.s, after.s, m.v, after.v, rate.v));
     }
-    for (symbol, [old, mean, new], moved, what) in
-        [(r"\b<Dk>", u.key, u.moved, "key"), (r"\b<Dv>", u.value, u.value_moved, "value")]
-    {
+    for (symbol, [old, mean, new], moved, what) in [(r"\b<Dk>", u.key, u.moved, "key"), (r"\b<Dv>", u.value, u.value_moved, "value")] {
         let letter = if what == "key" { r"\b<k>" } else { r"\b<v>" };
         e.line(&format!(r"{symbol} \to {symbol} + {} (\t<mean >{letter} - {symbol})", rate.v));
         let o = e.term(&format!("|{symbol}|"), old, format!("the length of the row's {what} before"), None);
@@ -533,7 +619,11 @@ fn code_update(lane: &LaneAt<'_>, write: usize, row: usize, heading: String) -> 
     let count = codes.iter().filter(|c| usize::try_from(**c) == Ok(row)).count();
     let n = e.term(&format!("n_<{row}>"), count as f64, "how many tokens the code stood for, with this one", Some("counts"));
     e.selects(Subject::Centroid { lane: lane.number, row });
-    e.line(&format!(r"\b<V>_<{row}> \to \b<V>_<{row}> + \frac<1><{}> (\b<v> - \b<V>_<{row}>) ~= \b<V>_<{row}> + {} (\b<v> - \b<V>_<{row}>)", n.s, num(1.0 / count as f64)));
+    e.line(&format!(
+        r"\b<V>_<{row}> \to \b<V>_<{row}> + \frac<1><{}> (\b<v> - \b<V>_<{row}>) ~= \b<V>_<{row}> + {} (\b<v> - \b<V>_<{row}>)",
+        n.s,
+        num(1.0 / count as f64)
+    ));
     e.line(&format!("{} = {}", n.s, n.v));
     e.say("The code's key never moves: the codebook was fitted before the stream began.");
     e

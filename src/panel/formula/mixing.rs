@@ -97,8 +97,7 @@ fn mix(beta: f64, least: f64, terms: &[Term], state: Option<StatePart>, with_eps
     let top = terms.iter().map(logit).fold(least, f64::max);
     let top = if top.is_finite() { top } else { 0.0 };
     let scale = (-top).exp();
-    let mut parts: Vec<Part> =
-        stores.iter().map(|&store| Part { store, terms: 0, sum: 0.0, share: 0.0, adds: vec![0.0; dv] }).collect();
+    let mut parts: Vec<Part> = stores.iter().map(|&store| Part { store, terms: 0, sum: 0.0, share: 0.0, adds: vec![0.0; dv] }).collect();
     for term in terms {
         let weight = (logit(term) - top).exp();
         if let Some(part) = parts.iter_mut().find(|p| p.store == term.store) {
@@ -290,7 +289,8 @@ pub fn linear(lane: &LaneAt<'_>, exact: &Exact<'_>, read: usize) -> Option<Mix> 
     }
     let start = lane.written(chunks);
     let keys = lane.stream().keys_of(lane.kv);
-    for (product, write) in map.products(lane.query_head, &raw, lane.kv, &keys.slice(ndarray::s![start..after, ..])).iter().zip(start..after)
+    for (product, write) in
+        map.products(lane.query_head, &raw, lane.kv, &keys.slice(ndarray::s![start..after, ..])).iter().zip(start..after)
     {
         state.phi_s += product;
         add(&mut state.phi_h, &lane.value(write), *product);

@@ -57,7 +57,7 @@ impl Panel for Formula {
             return;
         };
         let Some(lane) = LaneAt::of(look, number) else { return };
-        let ask = self.rest.rested(ui, look.writes);
+        let ask = self.rest.rested(ui, look);
         let chosen = chosen(look, &lane);
         let key = (RunKey::new(look), number, chosen);
         let (equations, missing) = self.kept.get(look.states, ask, key, |exact| {

@@ -1,0 +1,227 @@
+//! A token's life in a lane: what happened to it, when, and in which memory it was in between. No drawing.
+
+use std::ops::Range;
+
+use crate::app::facts::number;
+use crate::layer::lola::residency::Residency;
+use crate::panel::Look;
+use crate::panel::formula::dictionary::assigned;
+use crate::panel::formula::exact::{Exact, LaneAt};
+use crate::panel::formula::layers::scores;
+
+use super::page::Say;
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// It was written.
+    Written,
+    /// It founded a centroid.
+    Founded,
+    /// It went to a centroid or code.
+    Assigned,
+    /// Others went to the same row later.
+    Joined,
+    /// It left the window.
+    Left,
+    /// It was scored.
+    Scored,
+    /// It was admitted to the sparse cache.
+    Cached,
+    /// Another took its place in the cache.
+    Displaced,
+    /// It was folded into the state.
+    Folded,
+    /// It cannot be returned any more.
+    Gone,
+}
+
+impl Kind {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::Founded => "founded",
+            Self::Assigned => "assigned",
+            Self::Joined => "joined by others",
+            Self::Left => "left the window",
+            Self::Scored => "scored",
+            Self::Cached => "cached",
+            Self::Displaced => "displaced",
+            Self::Folded => "folded",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// Where it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Whole, in the window or the newest chunk, or kept for ever.
+    Whole,
+    /// In the sparse cache.
+    Cache,
+    /// In a centroid, or in the state.
+    Folded,
+}
+
+/// Something that happened to a token.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// When: writes made.
+    pub at: usize,
+    /// What.
+    pub kind: Kind,
+    /// In words, as a whole sentence.
+    pub say: Say,
+}
+
+/// A token's life up to the playhead.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Life {
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// Where it was, by writes made; nothing after it was gone.
+    pub places: Vec<(Range<usize>, Place)>,
+    /// Its scores by step: writes made, score.
+    pub scores: Vec<(usize, f64)>,
+    /// Writes in the stream.
+    pub total: usize,
+    /// Writes in the lane's memory at the playhead.
+    pub now: usize,
+}
+
+impl Life {
+    fn happened(&mut self, at: usize, kind: Kind, say: Say) {
+        self.events.push(Event { at, kind, say });
+    }
+}
+
+/// The life of `write`, which is in the lane's memory after `done` of its chunks. `residency` is a cache's index, where there is one.
+#[must_use]
+pub fn life(look: &Look<'_>, lane: &LaneAt<'_>, residency: Option<&Residency>, exact: &Exact<'_>, write: usize, done: usize) -> Life {
+    let now = lane.written(done);
+    let mut life = Life { total: lane.stream().writes(), now, ..Life::default() };
+    let chunk = write / lane.chunk();
+    life.happened(write + 1, Kind::Written, Say::new("Written in ").step(look, lane, chunk).t("."));
+    let end = lane.written(chunk + 1);
+    match (lane.plan.kind.name(), residency) {
+        ("ovq" | "vq", _) => dictionary(&mut life, look, lane, exact, write),
+        ("lola", Some(residency)) => memories(&mut life, look, lane, residency, write, done),
+        ("full", _) => {
+            life.places.push((write..now, Place::Whole));
+        }
+        ("window", _) => {
+            let left = write + lane.plan.setup.params.size("window");
+            life.places.push((write..left.min(now), Place::Whole));
+            if left < now {
+                life.happened(left + 1, Kind::Gone, Say::new(format!("Left the window at write {left}, and cannot be returned since.")));
+            }
+        }
+        _ => {
+            life.places.push((write..end, Place::Whole));
+            life.places.push((end..now, Place::Folded));
+            let error = lane.number("write_error", write);
+            let error = error.map_or_else(String::new, |e| format!(", with a write error |v - S'k| of {}", number(e as f32)));
+            life.happened(write + 1, Kind::Folded, Say::new(format!("Folded into the state at once{error}.")));
+        }
+    }
+    life.events.sort_by_key(|e| e.at);
+    life
+}
+
+fn dictionary(life: &mut Life, look: &Look<'_>, lane: &LaneAt<'_>, exact: &Exact<'_>, write: usize) {
+    let chunk = write / lane.chunk();
+    let end = lane.written(chunk + 1);
+    life.places.push((write..end, Place::Whole));
+    life.places.push((end..life.now, Place::Folded));
+    let Some(a) = assigned(lane, exact, write) else { return };
+    let similarity = number(a.similarity as f32);
+    if a.founded {
+        let say = Say::new("Founded ").row(lane, a.row).t(format!(": its best similarity to those before was {similarity}."));
+        life.happened(end, Kind::Founded, say);
+    } else {
+        let say = Say::new("Assigned to ").row(lane, a.row).t(format!(", similarity {similarity}"));
+        let say = if !a.margin.is_finite() {
+            say.t("; there was no second.")
+        } else if let Some((second, at)) = a.second {
+            say.t(format!(", {} ahead of ", number(a.margin as f32))).row(lane, second).t(format!(" at {}.", number(at as f32)))
+        } else {
+            say.t(format!(", {} ahead of the second (which one is known once the state before the step is here).", number(a.margin as f32)))
+        };
+        life.happened(end, Kind::Assigned, say);
+    }
+    let rows = lane.wholes("assignments");
+    let later: Vec<usize> = (end..life.now.min(rows.len())).filter(|&w| usize::try_from(rows[w]) == Ok(a.row)).collect();
+    if let (Some(&first), Some(&last)) = (later.first(), later.last()) {
+        let n = later.len();
+        let say = Say::new(format!(
+            "{} since: first ",
+            if n == 1 { "One more token joined it".to_owned() } else { format!("{n} more tokens joined it") }
+        ));
+        let say = say.token(look, first);
+        let say = if n > 1 { say.t(", last ").token(look, last).t(".") } else { say.t(".") };
+        life.happened(lane.written(first / lane.chunk() + 1), Kind::Joined, say);
+    } else {
+        life.happened(life.now, Kind::Joined, Say::new("No token has joined it since."));
+    }
+}
+
+fn memories(life: &mut Life, look: &Look<'_>, lane: &LaneAt<'_>, residency: &Residency, write: usize, done: usize) {
+    let window = lane.plan.setup.params.size("window");
+    let needed = write + window + 1;
+    // The first step after which more than `window` newer tokens are written.
+    let leaves = (needed <= life.total).then(|| needed.div_ceil(lane.chunk()) - 1).filter(|s| *s < done);
+    let Some(leaves) = leaves else {
+        life.places.push((write..life.now, Place::Whole));
+        return;
+    };
+    let at = lane.written(leaves + 1);
+    life.places.push((write..at, Place::Whole));
+    life.happened(at, Kind::Left, Say::new("Left the window in ").step(look, lane, leaves).t("."));
+    let all = scores(lane, write, done);
+    life.scores = all.iter().map(|(s, v)| (lane.written(s + 1), *v)).collect();
+    score_events(life, look, lane, &all);
+    let entered = residency.entered(write).filter(|s| *s < done);
+    let left = residency.left(write).filter(|s| *s < done);
+    let ids = |name: &str, step: usize| lane.numbers(name, step).unwrap_or_default().iter().map(|&id| id as usize).collect::<Vec<_>>();
+    let Some(entered) = entered else {
+        life.happened(at, Kind::Folded, Say::new("It was not kept: folded into the state in the same step."));
+        life.places.push((at..life.now, Place::Folded));
+        return;
+    };
+    let end = lane.written(entered + 1);
+    let displaced = ids("displaced", entered);
+    let say = Say::new("Admitted to the sparse cache in ").step(look, lane, entered);
+    let say = if displaced.is_empty() {
+        say.t(", where there was room.")
+    } else {
+        say.t(", when these were displaced: ").tokens(look, &displaced, 3).t(".")
+    };
+    life.happened(end, Kind::Cached, say);
+    let Some(left) = left else {
+        life.places.push((end..life.now, Place::Cache));
+        return;
+    };
+    let gone = lane.written(left + 1);
+    life.places.push((end..gone, Place::Cache));
+    life.places.push((gone..life.now, Place::Folded));
+    let say = Say::new("Displaced in ").step(look, lane, left).t(", when these were admitted: ").tokens(look, &ids("admitted", left), 3);
+    life.happened(gone, Kind::Displaced, say.t("."));
+    life.happened(gone, Kind::Folded, Say::new("Folded into the state; nothing returns from there."));
+}
+
+/// The first score, the highest and the last.
+fn score_events(life: &mut Life, look: &Look<'_>, lane: &LaneAt<'_>, all: &[(usize, f64)]) {
+    let highest = all.iter().copied().reduce(|best, s| if s.1 > best.1 { s } else { best });
+    let mut told: Vec<usize> = Vec::new();
+    for (name, score) in [("First score", all.first().copied()), ("Highest score", highest), ("Last score", all.last().copied())] {
+        let Some((step, value)) = score.filter(|(step, _)| !told.contains(step)) else { continue };
+        told.push(step);
+        let threshold = lane.number("threshold", step).filter(|t| !t.is_nan());
+        let threshold = threshold.map_or_else(String::new, |t| format!(" (threshold after it {})", number(t as f32)));
+        let say = Say::new(format!("{name} {} in ", number(value as f32))).step(look, lane, step).t(format!("{threshold}."));
+        life.happened(lane.written(step + 1), Kind::Scored, say);
+    }
+}

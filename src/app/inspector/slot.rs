@@ -1,0 +1,69 @@
+//! What is said of a pair in a sparse cache: its score, its rank, who is next to go.
+
+use crate::app::facts::{Index, number};
+use crate::layer::lola::residency::Place;
+use crate::panel::formula::exact::LaneAt;
+use crate::panel::{Look, Subject};
+
+use super::page::{Item, Page, Say};
+
+/// The page of the pair `write` in the cache of a lane.
+#[must_use]
+pub fn page(look: &Look<'_>, index: &mut Index, lane: &LaneAt<'_>, write: usize) -> Page {
+    let text = crate::app::timeline_bar::token_text(look.plan, write);
+    let mut page = Page { title: "Cache slot".to_owned(), text, ..Page::default() };
+    page.items.push(Item::Lane(lane.number));
+    page.say(Say::new("It holds ").token(look, write).t(", key and value as they were written."));
+    let done = lane.plan.chunks_at(look.writes);
+    let Some(residency) = index.residency(look, lane.number) else {
+        page.say("This lane has no sparse cache.");
+        return page;
+    };
+    let (entered, left) = (residency.entered(write).filter(|s| *s < done), residency.left(write).filter(|s| *s < done));
+    if let Some(step) = entered {
+        page.fact("admitted", Say::new("in ").step(look, lane, step));
+    }
+    if residency.at(write, done) != Place::Cache {
+        page.say(match (entered, left) {
+            (_, Some(step)) => Say::new("It is no longer in the cache: it was displaced in ").step(look, lane, step).t("."),
+            (None, None) => Say::new("It is not in the cache at this step."),
+            (Some(_), None) => Say::new("It has not left the cache, as far as the run has come."),
+        });
+        return page;
+    }
+    let cached: Vec<usize> = (0..residency.window_range(done).start).filter(|&w| residency.at(w, done) == Place::Cache).collect();
+    let room = lane.plan.setup.params.size("cache");
+    page.fact("pairs in the cache", format!("{} of {room}", cached.len()));
+    let Some(step) = done.checked_sub(1) else { return page };
+    let (Some(ids), Some(scores)) = (lane.numbers("candidates", step), lane.numbers("candidate_scores", step)) else { return page };
+    let score = |write: usize| {
+        let place = ids.binary_search_by(|id| id.total_cmp(&(write as f64))).ok()?;
+        scores.get(place).copied()
+    };
+    let mut ranked: Vec<(usize, f64)> = cached.iter().filter_map(|&w| Some((w, score(w)?))).collect();
+    // The largest first; of equal ones the older stays longer.
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let Some(place) = ranked.iter().position(|(w, _)| *w == write) else {
+        page.fact("score now", "not recorded: the trace holds only the scores of those that leave the window");
+        return page;
+    };
+    page.fact("score now", Say::new(format!("{}, given in ", number(ranked[place].1 as f32))).step(look, lane, step));
+    page.fact("rank", format!("{} of {}, by that score", place + 1, ranked.len()));
+    if let Some(threshold) = lane.number("threshold", step).filter(|t| !t.is_nan()) {
+        page.fact("admission threshold", number(threshold as f32));
+    }
+    if let Some((last, score)) = ranked.last() {
+        let say = if cached.len() < room {
+            Say::new("nobody, while there is room")
+        } else if *last == write {
+            Say::new("this one, if scores stay as they are (all are scored anew at every update)")
+        } else {
+            Say::default()
+                .link(crate::panel::common::token_name(&look.plan.stream, *last), Subject::Slot { lane: lane.number, write: *last })
+                .t(format!(" with {}, if scores stay as they are", number(*score as f32)))
+        };
+        page.fact("next to be displaced", say);
+    }
+    page.items.push(Item::Hand(Subject::Slot { lane: lane.number, write }));
+    page
+}
