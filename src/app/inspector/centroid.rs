@@ -1,10 +1,10 @@
 //! What is said of a centroid or code: count, founder, members, neighbours, drift.
 
 use crate::app::facts::number;
+use crate::panel::Look;
 use crate::panel::common::plural;
 use crate::panel::formula::dictionary::update;
 use crate::panel::formula::exact::{Exact, LaneAt, Rows, distance, dot, norm};
-use crate::panel::{Look, Subject};
 
 use super::page::{Item, Page, Say};
 
@@ -53,7 +53,6 @@ pub fn page(look: &Look<'_>, exact: &Exact<'_>, lane: &LaneAt<'_>, row: usize) -
     } else {
         page.fact("nearest other, drift", "the exact state of this step is being computed");
     }
-    page.items.push(Item::Hand(Subject::Centroid { lane: lane.number, row }));
     page
 }
 

@@ -1,8 +1,8 @@
 //! What is said of a lane: its layer, what is set in it, what it costs and how long it took.
 
 use crate::metric::{full_attention_numbers, held};
+use crate::panel::Look;
 use crate::panel::formula::exact::LaneAt;
-use crate::panel::{Look, Subject};
 use crate::param::{ParamKind, ParamValue};
 use crate::widget::ticks::{grouped, number};
 
@@ -53,7 +53,6 @@ pub fn page(look: &Look<'_>, lane: &LaneAt<'_>) -> Page {
         }
     }
     page.say(Say::new("Its equation with the numbers of this moment: ").panel("Formula", "formula").t("."));
-    page.items.push(Item::Hand(Subject::Lane(lane.number)));
     page
 }
 

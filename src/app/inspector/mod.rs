@@ -100,6 +100,9 @@ impl Inspector {
             for item in &page.items {
                 draw(ui, look, item, commands);
             }
+            if held {
+                crate::app::hand::buttons(ui, look, subject, commands);
+            }
             // Only for a token that is held: a search for every one that the pointer passes would be felt.
             if let (Subject::Token(write), true) = (subject, held) {
                 nearest(ui, look, neighbours.of(look.plan, look.kv_head, write), commands);
@@ -125,7 +128,6 @@ fn draw(ui: &mut Ui, look: &Look<'_>, item: &Item, commands: &mut Vec<Command>) 
         Item::Line(say) => sentence(ui, look, say, commands),
         Item::Fact(name, say) => row(ui, name, |ui| sentence(ui, look, say, commands)),
         Item::Life(life) => strip::strip(ui, life, "this lane"),
-        Item::Hand(_) => {}
     }
 }
 

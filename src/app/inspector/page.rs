@@ -127,8 +127,6 @@ pub enum Item {
     Fact(String, Say),
     /// A token's life in the lane.
     Life(Life),
-    /// What a hand can do to a subject.
-    Hand(Subject),
 }
 
 /// All that is said of a subject.
@@ -164,7 +162,6 @@ impl Page {
                 Item::Line(say) => say.plain(),
                 Item::Fact(name, say) => format!("{name}: {}", say.plain()),
                 Item::Life(life) => life.events.iter().map(|e| e.say.plain()).collect::<Vec<_>>().join(" "),
-                Item::Hand(_) => continue,
             });
         }
         lines.join("\n")

@@ -64,6 +64,5 @@ pub fn page(look: &Look<'_>, index: &mut Index, lane: &LaneAt<'_>, write: usize)
         };
         page.fact("next to be displaced", say);
     }
-    page.items.push(Item::Hand(Subject::Slot { lane: lane.number, write }));
     page
 }

@@ -29,6 +29,13 @@ fn of_lane(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, index: &mut Inde
         page.say(index.facts(look, lane.number, write).place);
         return;
     }
+    let hands = lane.plan.setup.hands.len();
+    if hands > 0 {
+        page.fact(
+            "by hand",
+            format!("this lane's memory was changed {}", if hands == 1 { "once".to_owned() } else { format!("{hands} times") }),
+        );
+    }
     let residency = index.residency(look, lane.number).cloned();
     page.say(place(look, lane, index, write, done));
     let life = life(look, lane, residency.as_ref(), exact, write, done);
@@ -42,7 +49,6 @@ fn of_lane(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, index: &mut Inde
     for (name, read, value) in facts::reads(look, &look.lanes[lane.number], write) {
         page.fact(name, Say::default().link(format!("read {read}"), Subject::Read(read)).t(format!(": {value}")));
     }
-    page.items.push(Item::Hand(Subject::Token(write)));
 }
 
 /// Where it is now.

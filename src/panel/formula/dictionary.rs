@@ -88,7 +88,10 @@ fn similarities(lane: &LaneAt<'_>, exact: &Exact<'_>, key: &[f64], step: usize) 
         return (0..rows).map(|row| Some(dot(key, &code(lane, row)?))).collect();
     }
     let state = exact.at(lane.number, step)?;
-    Some(Rows::of(state, "dict_k", lane.kv)?.rows().map(|k| dot(key, k)).collect())
+    let (keys, counts) = (Rows::of(state, "dict_k", lane.kv)?, Rows::of(state, "counts", lane.kv)?);
+    // A row that stands for nothing (deleted by hand) takes no token.
+    let similarity = |(k, c): (&[f64], &f64)| if *c > 0.0 { dot(key, k) } else { f64::NEG_INFINITY };
+    Some(keys.rows().zip(counts.all()).map(similarity).collect())
 }
 
 /// What a chunk did to a row.

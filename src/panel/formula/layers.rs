@@ -32,6 +32,11 @@ fn selected(by: bool, default: &str) -> String {
 pub fn equations(lane: &LaneAt<'_>, exact: &Exact<'_>, chosen: Chosen) -> Vec<Equation> {
     let name = lane.plan.kind.name();
     let mut all = Vec::new();
+    if !lane.plan.setup.hands.is_empty() {
+        let mut e = Equation::new("By hand");
+        e.say("This lane's memory was changed by hand: across the step where that happened, what the layer's own equations say does not hold.");
+        all.push(e);
+    }
     if let Some((read, by)) = chosen.read {
         let which = selected(by, "the last before the playhead");
         let heading = |what: &str| format!("{what} of read {read} ({which})");
@@ -570,13 +575,13 @@ pub fn growth(lane: &LaneAt<'_>, step: usize) -> Option<Equation> {
         )),
     }
     let before = e.term("n", g.before as f64, "rows in use before the chunk", Some("growth"));
-    let m = e.term("m", (g.after - g.before) as f64, "rows founded in the chunk", Some("growth"));
+    let m = e.term("m", g.after.saturating_sub(g.before) as f64, "rows founded in the chunk", Some("growth"));
     let after = e.term(r"n\t<'>", g.after as f64, "rows in use after the chunk (channel sizes)", Some("growth"));
     e.line(&format!(
         r"{} = {} - {} = {} - {} = {}~\t<,  >{} = {} + {} = {}",
         m.s, target.s, before.s, target.v, before.v, m.v, after.s, before.v, m.v, after.v
     ));
-    if g.after - g.before != g.target.saturating_sub(g.before) {
+    if lane.plan.setup.hands.is_empty() && g.after.saturating_sub(g.before) != g.target.saturating_sub(g.before) {
         e.say(format!("A chunk founds at most one row a write ({} here), and the first chunk at least one.", g.writes));
     }
     Some(e)
