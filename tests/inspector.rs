@@ -258,9 +258,9 @@ fn every_layer_has_equations_for_what_is_selected_and_for_what_is_not() {
         for (number, plan) in run.plan.lanes.iter().enumerate() {
             let lane = LaneAt::new(number, plan, &run.traces[number], 0);
             for chosen in [
-                Chosen { read: Some((300, true)), token: Some((130, true)), done: 5 },
-                Chosen { read: None, token: None, done: 0 },
-                Chosen { read: Some((383, true)), token: Some((383, true)), done: 3 },
+                Chosen { read: Some((300, true)), token: Some((130, true)), done: 5, step: None },
+                Chosen { read: None, token: None, done: 0, step: Some(2) },
+                Chosen { read: Some((383, true)), token: Some((383, true)), done: 3, step: Some(1) },
             ] {
                 let exact = Exact::new(&states, true);
                 let all = equations(&lane, &exact, chosen);
@@ -284,7 +284,7 @@ fn nothing_is_shown_of_a_state_that_is_not_here() {
     let none = States::default();
     for name in ["OVQ", "LoLA", "linear", "gated", "mamba"] {
         let exact = Exact::new(&none, true);
-        let all = equations(&SHORT.lane(name, 0), &exact, Chosen { read: Some((300, true)), token: None, done: 5 });
+        let all = equations(&SHORT.lane(name, 0), &exact, Chosen { read: Some((300, true)), token: None, done: 5, step: None });
         assert!(exact.missing() && all[0].lines.is_empty(), "{name}");
     }
 }
@@ -361,7 +361,7 @@ fn said(run: &Run, subject: Subject, writes: usize) -> String {
     let mut shown = Shown::new(Drawn::Words(subject, String::new()), run, &[]);
     shown.writes = writes;
     let ctx = egui::Context::default();
-    let _ = ctx.run_ui(egui::RawInput::default(), |ui| shown.ui(ui));
+    ctx.run_ui(egui::RawInput::default(), |ui| shown.ui(ui)).textures_delta.clear();
     let Drawn::Words(_, words) = shown.drawn else { panic!("words were asked for") };
     words
 }

@@ -133,9 +133,10 @@ fn draw(ui: &mut Ui, look: &Look<'_>, item: &Item, commands: &mut Vec<Command>) 
 
 /// A sentence with links in it.
 fn sentence(ui: &mut Ui, look: &Look<'_>, say: &Say, commands: &mut Vec<Command>) {
+    // A row of words is as high as the words, not as a button.
+    let high = std::mem::replace(&mut ui.spacing_mut().interact_size.y, 14.0);
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(0.0, 1.0);
-        ui.spacing_mut().interact_size.y = 14.0;
         for part in &say.0 {
             match part {
                 Part::Words(words) => drop(ui.label(RichText::new(words).small())),
@@ -156,6 +157,7 @@ fn sentence(ui: &mut Ui, look: &Look<'_>, say: &Say, commands: &mut Vec<Command>
             }
         }
     });
+    ui.spacing_mut().interact_size.y = high;
 }
 
 /// What a link stands for is marked in the panels while the pointer is over it.

@@ -31,6 +31,7 @@ pub fn equation(ui: &mut Ui, place: usize, equation: &Equation, commands: &mut V
 
 /// A sentence with links in it.
 pub fn sentence(ui: &mut Ui, pieces: &[Piece], commands: &mut Vec<Command>) {
+    let high = std::mem::replace(&mut ui.spacing_mut().interact_size.y, 14.0);
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(0.0, 1.0);
         for piece in pieces {
@@ -40,6 +41,7 @@ pub fn sentence(ui: &mut Ui, pieces: &[Piece], commands: &mut Vec<Command>) {
             }
         }
     });
+    ui.spacing_mut().interact_size.y = high;
 }
 
 /// The rows that the pieces of a line make in `width`: where each piece stands, from the left end of its row.

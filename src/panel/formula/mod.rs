@@ -1,5 +1,6 @@
 //! The formula with its numbers: the equation of a lane's layer, typeset, with the values of a read, a token and a step in it.
 
+mod answers;
 pub mod dictionary;
 mod draw;
 pub mod equation;
@@ -7,11 +8,13 @@ pub mod exact;
 pub mod layers;
 pub mod mixing;
 pub mod recurrence;
+mod rows;
+mod writes;
 
 use eframe::egui::{RichText, ScrollArea, Ui};
 
 use super::common::{LaneChoice, chunks_seen, words};
-use super::{Look, Panel};
+use super::{Look, Panel, Subject};
 use crate::app::command::Command;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::widget::palette::Ink;
@@ -22,7 +25,7 @@ use layers::Chosen;
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "The equation of a lane's layer, and below each line the same with the numbers of this moment in place of the symbols.\n\n\
-Of which read and which token: the selected ones. Without a selection, of the last read before the playhead, and of the newest token that founded a centroid or was admitted to the cache.\n\n\
+Of which read and which token: the selected ones. Without a selection, of the last read before the playhead, and of the newest token that founded a centroid or was admitted to the cache. With a step selected, its growth is told too.\n\n\
 How to read it: bold letters are vectors (q a query, k a key, v a value, o an output, Dk and Dv a centroid's key and value) or the state (H and s of linear attention and LoLA, S of the delta rule and Mamba-2); \
 other letters are numbers; bars are lengths. φ is the feature map, β the logit scale, c a count, n rows in use, N the room for them, t writes so far, ε = 1e-6. m is taken out of every exponent, so that nothing overflows, and changes no share.\n\n\
 Point at a term: what it is, its symbol, its exact value. Click it: the panel that draws it comes to the front.\n\n\
@@ -91,7 +94,11 @@ fn chosen(look: &Look<'_>, lane: &LaneAt<'_>) -> Chosen {
         Some(token) => Some((token, true)),
         None => newest(lane, done).map(|t| (t, false)),
     };
-    Chosen { read, token, done }
+    let step = match look.selection.subject {
+        Some(Subject::Step(step)) => look.plan.writes_at(step + 1).checked_sub(1).map(|last| last / lane.chunk()),
+        _ => None,
+    };
+    Chosen { read, token, done, step }
 }
 
 /// The newest token of note: a founder, one that was admitted to the cache, or just the newest.

@@ -1,0 +1,215 @@
+//! The equation of a read's answer: where its weight is, the largest term with all that makes it, and what the lane recorded.
+
+use std::fmt::Write as _;
+
+use crate::layer::effective::Store;
+use crate::panel::Subject;
+use crate::panel::common::token_name;
+
+use super::equation::{Equation, Piece, num};
+use super::exact::{Exact, LaneAt, norm};
+use super::layers::missing;
+use super::mixing::{self, Mix, Of, Weight};
+use super::recurrence;
+
+/// How a store is named in a formula, and the panel that draws it.
+fn store(store: Store) -> (&'static str, Option<&'static str>) {
+    match store {
+        Store::Centroid => ("centroids", Some("assignments")),
+        Store::Window => ("window", Some("shares")),
+        Store::Cache => ("cache", Some("residency")),
+        Store::State => ("state", Some("shares")),
+        Store::Chunk => ("chunk", Some("reads")),
+        _ => ("all", Some("reads")),
+    }
+}
+
+/// The read of a layer that divides by a sum of weights.
+pub(super) fn mixed(lane: &LaneAt<'_>, read: usize, mix: &Mix, heading: String) -> Equation {
+    let mut e = Equation::new(heading);
+    match lane.plan.kind.name() {
+        "ovq" => {
+            e.line(r"\b<o> = \sum_<j> p_j \b<Dv>_j ~+ \sum_<i> p_i \b<v>_i");
+            let bias = if lane.plan.setup.params.flag("count_bias") { r" + \t<log> c_j" } else { "" };
+            e.line(&format!(r"p_j = \frac<1><Z> e^<\beta \b<q>*\b<Dk>_j{bias} - m>~\t<    >p_i = \frac<1><Z> e^<\beta \b<q>*\b<k>_i - m>"));
+        }
+        "vq" => {
+            e.line(r"\b<o> = \sum_<c> p_c \b<V>_c~\t<    >p_c = \frac<1><Z> e^<\beta \b<q>*\b<code>_c + \t<log> n_c - m>");
+        }
+        "lola" => e.line(
+            r"\b<o> = \frac<\sum_<i> e^<\beta \b<q>*\b<k>_i> \b<v>_i + w \phi(\b<q>)^<\t<T>> \b<H>><\sum_<i> e^<\beta \b<q>*\b<k>_i> + w \phi(\b<q>)^<\t<T>> \b<s> + \eps>",
+        ),
+        "linear" => e.line(r"\b<o> = \frac<\phi(\b<q>)^<\t<T>> \b<H>><\phi(\b<q>)^<\t<T>> \b<s> + \eps>"),
+        _ => e.line(r"\b<o> = \sum_<i> p_i \b<v>_i~\t<    >p_i = \frac<1><Z> e^<\beta \b<q>*\b<k>_i - m>"),
+    }
+    if lane.plan.kind.name() == "linear" {
+        ratio(&mut e, mix);
+    } else {
+        shares(&mut e, lane, mix);
+    }
+    if let Some(first) = mix.largest.first() {
+        largest(&mut e, lane, mix, first);
+    }
+    output(&mut e, lane, read, &mix.output);
+    others(&mut e, lane, mix);
+    e
+}
+
+/// The numerator and the normaliser of linear attention.
+fn ratio(e: &mut Equation, mix: &Mix) {
+    let part = mix.parts.first().map_or(0.0, |p| norm(&p.adds) * mix.normaliser);
+    let top = e.term(
+        r"|\phi(\b<q>)^<\t<T>> \b<H>|",
+        part,
+        "length of the numerator: the features of the query times the state H",
+        Some("retention"),
+    );
+    let below = e.term(
+        r"\phi(\b<q>)^<\t<T>> \b<s>",
+        mix.phi_s.unwrap_or(f64::NAN),
+        "how much has been written under keys like this query: phi(q) times the sum s of the features of all keys",
+        Some("reads"),
+    );
+    let eps = e.term(r"\eps", crate::layer::real::EPSILON, "keeps an empty state from dividing by zero", None);
+    e.line(&format!(
+        r"|\b<o>| = \frac<{}><{} + {}> = \frac<{}><{} + {}>~ = {}",
+        top.s,
+        below.s,
+        eps.s,
+        top.v,
+        below.v,
+        eps.v,
+        num(norm(&mix.output))
+    ));
+}
+
+/// The normaliser by its parts, and their shares.
+fn shares(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix) {
+    let top = e.term("m", mix.top, "taken out of every exponent, so that none overflows: the largest logit (of LoLA at least 0)", None);
+    let mut sums = Vec::new();
+    let mut parts = Vec::new();
+    for part in &mix.parts {
+        let (title, panel) = store(part.store);
+        let symbol = format!(r"Z_<\t<{title}>>");
+        let what = if part.store == Store::State {
+            "the state's part of the normaliser: w phi(q).s, times e^(-m)".to_owned()
+        } else {
+            format!("the sum of e^(logit - m) over {} terms", part.terms)
+        };
+        sums.push(e.term(&symbol, part.sum, what, panel));
+        let symbol = format!(r"\t<share of {title}>");
+        let what = format!(
+            "the part of the normaliser, and so of all weight, that belongs to {title}; it adds a vector of length {:.4} to the output",
+            norm(&part.adds)
+        );
+        parts.push(e.term(&symbol, part.share, what, panel));
+    }
+    let join = |of: Vec<&str>| of.join(" ~+ ");
+    let eps = (mix.epsilon > 0.0).then(|| e.term(r"\eps e^<-m>", mix.epsilon, "the epsilon 1e-6, with m taken out too", None));
+    let z = e.term("Z", mix.normaliser, "the normaliser: the sum of all of them", None);
+    let with = |mut list: Vec<String>, tail: Option<String>| {
+        list.extend(tail);
+        list
+    };
+    let symbols = with(sums.iter().map(|s| s.s.clone()).collect(), eps.as_ref().map(|x| x.s.clone()));
+    let values = with(sums.iter().map(|s| s.v.clone()).collect(), eps.as_ref().map(|x| x.v.clone()));
+    e.line(&format!(
+        r"{} = {} ~= {} ~= {}~\t<    >({} = {})",
+        z.s,
+        join(symbols.iter().map(String::as_str).collect()),
+        join(values.iter().map(String::as_str).collect()),
+        z.v,
+        top.s,
+        top.v
+    ));
+    if let (Some(w), Some(phi)) = (mixing::linear_weight(lane), mix.phi_s) {
+        let w = e.term("w", w, "the weight of the state: (1 - g) / g of a LoLCATs gate g", None);
+        let phi = e.term(r"\phi(\b<q>)^<\t<T>> \b<s>", phi, "how much has been folded under keys like this query", Some("shares"));
+        e.line(&format!(r"Z_<\t<state>> = {} {} e^<-m> = {} \times {} \times e^<{}>", w.s, phi.s, w.v, phi.v, num(-mix.top)));
+    }
+    if parts.len() > 1 {
+        let rest = if mix.epsilon > 0.0 { format!(" ~+ {}", num(mix.epsilon / mix.normaliser)) } else { String::new() };
+        let text: Vec<String> = parts.iter().zip(&mix.parts).map(|(p, part)| format!(r"{}\t< ({})>", p.v, store(part.store).0)).collect();
+        e.line(&format!(r"\t<shares: >{}{rest} ~= 1", join(text.iter().map(String::as_str).collect())));
+    }
+}
+
+fn of_name(lane: &LaneAt<'_>, of: Of) -> (String, Subject) {
+    match of {
+        Of::Token(write) => (token_name(lane.stream(), write), Subject::Token(write)),
+        Of::Row(row) => {
+            let name = if lane.plan.kind.name() == "vq" { "code" } else { "centroid" };
+            (format!("{name} {row}"), Subject::Centroid { lane: lane.number, row })
+        }
+    }
+}
+
+/// The largest term, with all that makes it.
+fn largest(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix, first: &Weight) {
+    let (name, subject) = of_name(lane, first.of);
+    let beta = e.term(r"\beta", mix.beta, "the logit scale", None);
+    let row = matches!(first.of, Of::Row(_));
+    let index = match first.of {
+        Of::Token(i) | Of::Row(i) => i,
+    };
+    let symbol = if row { r"\b<q>*\b<Dk>" } else { r"\b<q>*\b<k>" };
+    let product = e.term(
+        &format!("{symbol}_<{index}>"),
+        first.product,
+        format!("the dot product of the query and the key of {name}"),
+        Some(if row { "assignments" } else { "reads" }),
+    );
+    e.selects(subject);
+    let counted = row && (lane.plan.kind.name() == "vq" || lane.plan.setup.params.flag("count_bias"));
+    let (mut s, mut v) = (format!("{} {}", beta.s, product.s), format!(r"{} \times {}", beta.v, product.v));
+    if counted {
+        let c = e.term(&format!("c_<{index}>"), first.count, format!("how many tokens {name} stands for"), Some("counts"));
+        e.selects(subject);
+        let _ = write!(s, r" + \t<log >{}", c.s);
+        let _ = write!(v, r" + \t<log >{}", c.v);
+    }
+    let share = e.term(&format!("p_<{index}>"), first.share, format!("the weight of {name}, the largest there is"), Some("reads"));
+    e.selects(subject);
+    e.line(&format!(r"{} = \frac<e^<{s} - m>><Z> ~= \frac<e^<{v} - {}>><{}> ~= {}", share.s, num(mix.top), num(mix.normaliser), share.v));
+}
+
+/// What the lane recorded, beside what the numbers give.
+fn output(e: &mut Equation, lane: &LaneAt<'_>, read: usize, output: &[f64]) {
+    let Some(recorded) = lane.output(read) else { return };
+    let o = e.term(r"|\b<o>|", norm(&recorded), "the length of the output that the lane recorded", Some("reads"));
+    let off = e.term(
+        r"|\b<o> - \b<o>\t<'>|",
+        super::exact::distance(&recorded, output),
+        "how far the output made of the numbers shown here, in float64, is from the one recorded: rounding, where nothing is wrong",
+        None,
+    );
+    e.line(&format!(r"\t<recorded: >{} = {}~\t<, off by >{}", o.s, o.v, off.v));
+}
+
+/// The largest weights after the first, as links.
+fn others(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix) {
+    if mix.largest.is_empty() {
+        return;
+    }
+    let mut words = vec![Piece::Words("Largest weights: ".to_owned())];
+    for (i, weight) in mix.largest.iter().enumerate() {
+        let (name, subject) = of_name(lane, weight.of);
+        words.push(Piece::Link(name, subject));
+        let end = if i + 1 == mix.largest.len() { "." } else { ", " };
+        words.push(Piece::Words(format!(" {:.4} ({}){end}", weight.share, store(weight.store).0)));
+    }
+    e.words.push(words);
+}
+
+/// The read of a recurrent layer.
+pub(super) fn state_read(lane: &LaneAt<'_>, exact: &Exact<'_>, read: usize, heading: String) -> Equation {
+    let Some(r) = recurrence::read(lane, exact, read) else { return missing(heading, exact) };
+    let mut e = Equation::new(heading);
+    e.line(r"\b<o> = \b<S>^<\t<T>> \b<q>");
+    let s = e.term(r"|\b<S>|", r.state, "the length of the state as the read's last visible write left it", Some("retention"));
+    let q = e.term(r"|\b<q>|", r.query, "the length of the query as it is used (the delta rule takes it at length 1)", None);
+    let o = e.term(r"|\b<S>^<\t<T>> \b<q>|", norm(&r.output), "the length of what the state answers", Some("reads"));
+    e.line(&format!(r"{} = {}~\t<,  >{} = {}~\t<,  >{} = {}", s.s, s.v, q.s, q.v, o.s, o.v));
+    output(&mut e, lane, read, &r.output);
+    e
+}

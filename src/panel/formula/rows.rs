@@ -1,0 +1,154 @@
+//! The equations of a token's way into a dictionary: assignment or founding, growth, update.
+
+use crate::panel::Subject;
+
+use super::dictionary;
+use super::equation::{Equation, Piece, num};
+use super::exact::{Exact, LaneAt};
+use super::layers::missing;
+
+/// Assignment, growth and update around a token of a lane with a dictionary.
+pub(super) fn dictionary_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usize, heading: impl Fn(&str) -> String) -> Vec<Equation> {
+    let step = write / lane.chunk();
+    let fixed = lane.plan.kind.name() == "vq";
+    let mut all = Vec::new();
+    let Some(at) = dictionary::assigned(lane, exact, write) else { return all };
+    let row_of = |row: usize| Subject::Centroid { lane: lane.number, row };
+    let key = if fixed { r"\b<code>" } else { r"\b<Dk>" };
+    let mut e = Equation::new(heading(if at.founded { "Founding" } else { "Assignment" }));
+    let row = e.term(
+        "j",
+        at.row as f64,
+        if fixed { "the code that stands for the token" } else { "the row that it went to" },
+        Some("assignments"),
+    );
+    e.selects(row_of(at.row));
+    let sim = e.term(
+        &format!(r"\b<k>*{key}"),
+        at.similarity,
+        "the similarity to the nearest centroid before the chunk (channel similarity)",
+        Some("assignments"),
+    );
+    if at.founded {
+        let m = e.term(
+            r"\t<margin>",
+            lane.number("select_margin", step).unwrap_or(f64::NAN),
+            "how much more similar the chunk's first token was that founded no row (channel select_margin)",
+            None,
+        );
+        e.line(&format!(r"\b<Dk>_<{}> \to \b<k>, ~ \b<Dv>_<{}> \to \b<v>, ~ c_<{}> \to 1\t<+>", row.v, row.v, row.v));
+        e.line(&format!(r"\t<max>_<j> {} = {}~\t<,  founding margin >{}", sim.s, sim.v, m.v));
+    } else {
+        e.line(&format!(r"{} = \t<argmax>_<j> \b<k>*{key}_j = {}", row.s, row.v));
+        let margin =
+            e.term(r"\t<margin>", at.margin, "by how much it beat the second nearest (channel assign_margin)", Some("assignments"));
+        let second = if at.margin.is_finite() {
+            format!(r"~\t<,  second >{} = {}", num(at.similarity - at.margin), format_args!(r"{} - {}", sim.v, margin.v))
+        } else {
+            r"~\t<,  and there is no second>".to_owned()
+        };
+        e.line(&format!(r"{}_<{}> = {}{second}", sim.s, at.row, sim.v));
+        if let Some((other, similarity)) = at.second {
+            e.words.push(vec![
+                Piece::Words("The second nearest is ".to_owned()),
+                Piece::Link(format!("{} {other}", if fixed { "code" } else { "centroid" }), row_of(other)),
+                Piece::Words(format!(" at {similarity:.4}, from the exact state before the step.")),
+            ]);
+        } else if !fixed && step > 0 && exact.missing() {
+            e.say("Which row is the second nearest is known once the exact state before the step is here.");
+        }
+    }
+    all.push(e);
+    if fixed {
+        all.push(code_update(lane, write, at.row, heading("Update")));
+        return all;
+    }
+    all.extend(growth(lane, step));
+    if !at.founded {
+        all.push(update(lane, exact, at.row, step));
+    }
+    all
+}
+
+/// The growth of an OVQ dictionary in a step.
+#[must_use]
+pub fn growth(lane: &LaneAt<'_>, step: usize) -> Option<Equation> {
+    let g = dictionary::growth(lane, step)?;
+    let mut e = Equation::new(format!("Growth in step {step}"));
+    let t = e.term("t", g.t as f64, "writes so far, with this chunk", Some("growth"));
+    let n_max = e.term("N", g.n_max as f64, "the room in the dictionary (the parameter n_max)", Some("growth"));
+    let target = e.term("N(t)", g.target as f64, "rows that should be in use", Some("growth"));
+    let exact = num(g.exact);
+    match lane.plan.setup.params.choice("growth") {
+        "saturating" => e.line(&format!(r"{} = \t<min>({}, {}) ~= \t<min>({}, {}) ~= {}", target.s, t.s, n_max.s, t.v, n_max.v, target.v)),
+        "linear" => {
+            let total = e.term("T", g.total as f64, "writes in the whole stream", None);
+            e.line(&format!(
+                r"{} = \lfloor\frac<{} {}><{}>\rfloor ~= \lfloor\frac<{} \times {}><{}>\rfloor ~= \lfloor{exact}\rfloor = {}",
+                target.s, t.s, n_max.s, total.s, t.v, n_max.v, total.v, target.v
+            ));
+        }
+        _ => e.line(&format!(
+            r"{} = \lfloor\frac<{} {}><{} + {}>\rfloor ~= \lfloor\frac<{} \times {}><{} + {}>\rfloor ~= \lfloor{exact}\rfloor = {}",
+            target.s, t.s, n_max.s, t.s, n_max.s, t.v, n_max.v, t.v, n_max.v, target.v
+        )),
+    }
+    let before = e.term("n", g.before as f64, "rows in use before the chunk", Some("growth"));
+    let m = e.term("m", g.after.saturating_sub(g.before) as f64, "rows founded in the chunk", Some("growth"));
+    let after = e.term(r"n\t<'>", g.after as f64, "rows in use after the chunk (channel sizes)", Some("growth"));
+    e.line(&format!(
+        r"{} = {} - {} = {} - {} = {}~\t<,  >{} = {} + {} = {}",
+        m.s, target.s, before.s, target.v, before.v, m.v, after.s, before.v, m.v, after.v
+    ));
+    if lane.plan.setup.hands.is_empty() && g.after.saturating_sub(g.before) != g.target.saturating_sub(g.before) {
+        e.say(format!("A chunk founds at most one row a write ({} here), and the first chunk at least one.", g.writes));
+    }
+    Some(e)
+}
+
+fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> Equation {
+    let heading = format!("Update of centroid {row} in step {step}");
+    let Some(u) = dictionary::update(lane, exact, row, step) else { return missing(heading, exact) };
+    let mut e = Equation::new(heading);
+    let subject = Subject::Centroid { lane: lane.number, row };
+    let m = e.term("m", u.members.len() as f64, "tokens of the chunk that went to this row", Some("assignments"));
+    let before = e.term("c", u.before as f64, "its count before", Some("counts"));
+    e.selects(subject);
+    let after = e.term(r"c\t<'>", u.after as f64, "its count after", Some("counts"));
+    e.selects(subject);
+    e.line(&format!("{} = {} + {} = {} + {} = {}", after.s, before.s, m.s, before.v, m.v, after.v));
+    let constant = lane.plan.setup.params.choice("rate") == "constant";
+    let rate = e.term("r", u.rate, "how far the row goes towards the mean of these tokens", None);
+    if constant {
+        e.line(&format!(r"{} = {}\t<  (constant)>", rate.s, rate.v));
+    } else {
+        e.line(&format!(r"{} = \frac<{}><{}> = \frac<{}><{}> = {}", rate.s, m.s, after.s, m.v, after.v, rate.v));
+    }
+    for (symbol, [old, mean, new], moved, what) in [(r"\b<Dk>", u.key, u.moved, "key"), (r"\b<Dv>", u.value, u.value_moved, "value")] {
+        let letter = if what == "key" { r"\b<k>" } else { r"\b<v>" };
+        e.line(&format!(r"{symbol} \to {symbol} + {} (\t<mean >{letter} - {symbol})", rate.v));
+        let o = e.term(&format!("|{symbol}|"), old, format!("the length of the row's {what} before"), None);
+        let mean = e.term(&format!(r"|\t<mean >{letter}|"), mean, format!("the length of the mean of the tokens' {what}s"), None);
+        let n = e.term(&format!(r"|{symbol}\t<'>|"), new, format!("the length of the row's {what} after"), None);
+        let d = e.term(r"\t<moved>", moved, format!("how far the row's {what} moved"), None);
+        e.line(&format!(r"{} = {}~\t<,  >{} = {}~\t<,  >{} = {}~\t<,  moved >{}", o.s, o.v, mean.s, mean.v, n.s, n.v, d.v));
+    }
+    e
+}
+
+/// What a write did to its code's value.
+fn code_update(lane: &LaneAt<'_>, write: usize, row: usize, heading: String) -> Equation {
+    let mut e = Equation::new(heading);
+    let codes = &lane.wholes("assignments")[..=write];
+    let count = codes.iter().filter(|c| usize::try_from(**c) == Ok(row)).count();
+    let n = e.term(&format!("n_<{row}>"), count as f64, "how many tokens the code stood for, with this one", Some("counts"));
+    e.selects(Subject::Centroid { lane: lane.number, row });
+    e.line(&format!(
+        r"\b<V>_<{row}> \to \b<V>_<{row}> + \frac<1><{}> (\b<v> - \b<V>_<{row}>) ~= \b<V>_<{row}> + {} (\b<v> - \b<V>_<{row}>)",
+        n.s,
+        num(1.0 / count as f64)
+    ));
+    e.line(&format!("{} = {}", n.s, n.v));
+    e.say("The code's key never moves: the codebook was fitted before the stream began.");
+    e
+}
