@@ -14,6 +14,7 @@ mod cost;
 pub mod events;
 pub mod health;
 pub mod projection;
+pub mod novelty;
 mod query;
 pub mod retention;
 mod running;

@@ -5,6 +5,7 @@ pub mod effective;
 pub mod events;
 pub mod health;
 pub mod map;
+pub mod novelty;
 pub mod retention;
 pub mod spectrum;
 pub mod sweep;
@@ -28,6 +29,8 @@ pub enum StudyCommand {
     Map(map::Ask),
     /// What codebook health needs the centroids for.
     Health(health::Ask),
+    /// How new each key is to its head.
+    Novelty(novelty::Ask),
     /// What is still recalled of followed tokens, step by step.
     Retention(retention::Ask),
     /// The singular values of a lane's linear state.
@@ -47,6 +50,8 @@ pub struct Studies {
     pub map: map::Study,
     /// The health of the dictionaries.
     pub health: health::Study,
+    /// The novelty of keys.
+    pub novelty: novelty::Study,
     /// The retention map.
     pub retention: retention::Study,
     /// The singular values of a lane's linear state.
@@ -60,8 +65,8 @@ impl Studies {
     pub fn receive(&mut self) -> bool {
         let (effective, events, map) = (self.effective.receive(), self.events.receive(), self.map.receive());
         let (retention, sweep) = (self.retention.receive(), self.sweep.receive());
-        let health = self.health.receive();
-        [effective, events, health, map, retention, sweep, self.spectrum.receive()].contains(&true)
+        let (health, novelty) = (self.health.receive(), self.novelty.receive());
+        [effective, events, health, map, novelty, retention, sweep, self.spectrum.receive()].contains(&true)
     }
 
     /// Carries out a command; `runs` is what is on screen, `session` the session as set, with paths relative to `base`.
@@ -78,6 +83,7 @@ impl Studies {
             StudyCommand::Events(ask) => self.events.command(ask, runs, wake),
             StudyCommand::Map(ask) => self.map.command(ask, runs, wake),
             StudyCommand::Health(ask) => self.health.command(ask, runs, wake),
+            StudyCommand::Novelty(ask) => self.novelty.command(ask, runs, wake),
             StudyCommand::Retention(ask) => self.retention.command(ask, runs, wake),
             StudyCommand::Spectrum(ask) => self.spectrum.command(ask, runs, wake),
             StudyCommand::Sweep(ask) => self.sweep.command(ask, session, base, wake),
