@@ -16,7 +16,6 @@ pub mod moments;
 pub mod reads;
 pub mod recall;
 pub mod residency;
-mod residency_picture;
 pub mod retention;
 mod selection;
 pub mod shares;

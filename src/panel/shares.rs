@@ -108,7 +108,7 @@ fn picture(shares: &[f32], reads: usize, [width, height]: [usize; 2], scale: f32
     let mut image = eframe::egui::ColorImage::filled([width, height], eframe::egui::Color32::TRANSPARENT);
     let period = ((6.0 * scale).round() as usize).max(3);
     for x in 0..width {
-        let Some([window, cache, _]) = mean(shares, super::residency_picture::cells(x, width, reads)) else { continue };
+        let Some([window, cache, _]) = mean(shares, super::residency::cells(x, width, reads)) else { continue };
         let (window, cache) = (window * height as f64, (window + cache) * height as f64);
         for y in 0..height {
             let up = (height - 1 - y) as f64 + 0.5;

@@ -136,7 +136,7 @@ pub fn shade(ink: &Ink) -> Color32 {
 
 /// Shades those steps, up to the playhead.
 pub(super) fn shade_steps(ui: &Ui, chart: &Chart, held: &Held<'_>, ink: &Ink) {
-    let (start, end) = (held.blind.start, held.blind.end.min(held.chunks));
+    let (start, end) = (held.blind.0, held.blind.1.min(held.chunks));
     if start < end {
         let area = Rect::from_x_y_ranges(chart.x_of(start as f64)..=chart.x_of(end as f64), chart.rect.y_range());
         chart.painter(ui).rect_filled(area, 0.0, shade(ink));
@@ -145,7 +145,7 @@ pub(super) fn shade_steps(ui: &Ui, chart: &Chart, held: &Held<'_>, ink: &Ink) {
 
 /// What is said of a step on hover.
 pub(super) fn fact(held: &Held<'_>, step: usize) -> (&'static str, String) {
-    let text = if held.blind.contains(&step) {
+    let text = if (held.blind.0..held.blind.1).contains(&step) {
         "empty: every score is |v|^2".to_owned()
     } else {
         plural(held.cached.map_or(0, |c| folded(held.index, c, held.head, step)), "pair", "pairs")
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_is_said_follows_the_step() {
-        let of = |score| Candidate { write: 0, score, fate: Fate::Kept };
+        let of = |score| Candidate { write: 0, score, fate: Fate::Kept, from_window: true };
         let equal = sentence(&[of(1.0), of(1.000_001)], 2, &(1..3), (2, 2)).unwrap();
         assert_eq!(equal, "The state is empty: it recalls zero, so every score is |v|^2 = 1.00; equal scores keep the older writes.");
         assert!(sentence(&[of(0.5), of(2.0)], 2, &(1..3), (2, 2)).unwrap().contains("|v|^2, from 0.500 to 2.000;"));

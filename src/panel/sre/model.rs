@@ -26,6 +26,64 @@ pub struct Candidate {
     pub score: f32,
     /// What became of it.
     pub fate: Fate,
+    /// True if it left the window in the step; false if it was cached before.
+    pub from_window: bool,
+}
+
+impl Candidate {
+    /// True if it came into the cache in the step, or went from it.
+    #[must_use]
+    pub fn moved(&self) -> bool {
+        self.from_window == (self.fate == Fate::Kept)
+    }
+
+    /// What became of it, in words.
+    #[must_use]
+    pub fn story(&self) -> &'static str {
+        match (self.from_window, self.fate) {
+            (true, Fate::Kept) => "left the window, came into the cache",
+            (true, Fate::Folded) => "left the window, folded into the state",
+            (false, Fate::Kept) => "stays in the cache",
+            (false, Fate::Folded) => "displaced: folded from the cache into the state",
+        }
+    }
+}
+
+/// Scores that have no place on an axis, by why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// No numbers.
+    pub nan: usize,
+    /// Infinite.
+    pub infinite: usize,
+    /// At or below zero, where ratios count.
+    pub low: usize,
+}
+
+impl Beyond {
+    /// Counts them among some scores, on an axis where ratios count or not.
+    #[must_use]
+    pub fn of(scores: impl Iterator<Item = f32>, log: bool) -> Self {
+        let mut beyond = Self::default();
+        for s in scores {
+            beyond.nan += usize::from(s.is_nan());
+            beyond.infinite += usize::from(s.is_infinite());
+            beyond.low += usize::from(log && s.is_finite() && s <= 0.0);
+        }
+        beyond
+    }
+
+    /// `2 scores are NaN, 1 is infinite: they lie at the edge of the axis`; nothing where all have a place.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        let is = |n: usize| if n == 1 { "is" } else { "are" };
+        let parts: Vec<String> = [(self.nan, "NaN"), (self.infinite, "infinite"), (self.low, "not above zero")]
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {} {what}", is(n)))
+            .collect();
+        (!parts.is_empty()).then(|| format!("Of all scores {}: they lie at the edge of the axis.", parts.join(", ")))
+    }
 }
 
 /// The candidates of `step`, in ascending order of their ids.
@@ -33,23 +91,24 @@ pub struct Candidate {
 pub fn candidates(ids: &Channel, scores: &Channel, index: &Residency, head: usize, step: usize) -> Vec<Candidate> {
     let range = scores.range(head, step);
     let value = |i: usize| scores.values(head).get(range.start + i).map_or(f32::NAN, |s| s as f32);
+    let leaving = index.window_range(step).start;
     ids.wholes_at(head, step)
         .iter()
         .enumerate()
         .filter_map(|(i, &id)| {
             let write = usize::try_from(id).ok()?;
             let fate = if index.at(write, step + 1) == Place::Cache { Fate::Kept } else { Fate::Folded };
-            Some(Candidate { write, score: value(i), fate })
+            Some(Candidate { write, score: value(i), fate, from_window: write >= leaving })
         })
         .collect()
 }
 
 /// The axis for scores: logarithmic if they are nearly all above zero, linear otherwise (ages, say).
 ///
-/// `beyond` counts the scores that have no place on it (at or below zero on a logarithmic axis, or no numbers): a panel must
+/// [`Beyond`] counts the scores that have no place on it (at or below zero on a logarithmic axis, or no numbers): a panel must
 /// say so. `None` where nothing is scored yet.
 #[must_use]
-pub fn axis(scores: &[f32], label: &str, prefer_log: bool) -> Option<(Axis, usize)> {
+pub fn axis(scores: &[f32], label: &str, prefer_log: bool) -> Option<(Axis, Beyond)> {
     let finite = scores.iter().copied().filter(|s| s.is_finite());
     let positive: Vec<f32> = finite.clone().filter(|s| *s > 0.0).collect();
     let log = prefer_log && !positive.is_empty() && positive.len() * 10 >= scores.len() * 9;
@@ -67,7 +126,7 @@ pub fn axis(scores: &[f32], label: &str, prefer_log: bool) -> Option<(Axis, usiz
         let pad = ((max - min) * 0.03).max(1e-6);
         Axis::real(label, min - pad, max + pad, Scale::Linear)
     };
-    Some((axis, scores.len() - held.len()))
+    Some((axis, Beyond::of(scores.iter().copied(), log)))
 }
 
 /// The bin of a score, of `bins` along the axis; scores with no place on it are in the nearest bin at an end, NaN in none.
@@ -149,10 +208,15 @@ mod tests {
     fn candidates_carry_their_score_and_fate() {
         let (trace, index) = trace();
         let (ids, scores) = (trace.channel("candidates").unwrap(), trace.channel("candidate_scores").unwrap());
-        let of = |write, score, fate| Candidate { write, score, fate };
+        let of = |write, score, fate, from_window| Candidate { write, score, fate, from_window };
         assert_eq!(candidates(ids, scores, &index, 0, 0), []);
-        assert_eq!(candidates(ids, scores, &index, 0, 1), [of(0, 4.0, Fate::Kept), of(1, 1.0, Fate::Folded)]);
-        assert_eq!(candidates(ids, scores, &index, 0, 2), [of(0, 16.0, Fate::Kept), of(2, 1.5, Fate::Folded), of(3, 2.0, Fate::Kept)]);
+        // Window 2, chunk 2: 0 and 1 leave it in step 1, 2 and 3 in step 2.
+        let (kept, folded) = (Fate::Kept, Fate::Folded);
+        assert_eq!(candidates(ids, scores, &index, 0, 1), [of(0, 4.0, kept, true), of(1, 1.0, folded, true)]);
+        let second = candidates(ids, scores, &index, 0, 2);
+        assert_eq!(second, [of(0, 16.0, kept, false), of(2, 1.5, folded, true), of(3, 2.0, kept, true)]);
+        assert_eq!(second.iter().map(Candidate::moved).collect::<Vec<_>>(), [false, false, true]);
+        assert!(of(0, 1.0, folded, false).moved(), "one that was displaced");
     }
 
     #[test]
@@ -160,7 +224,7 @@ mod tests {
         let (trace, _) = trace();
         let scores = trace.channel("candidate_scores").unwrap();
         let (axis, beyond) = axis(scores.reals(0), "score", true).unwrap();
-        assert_eq!((axis.scale, beyond), (Scale::Log, 0));
+        assert_eq!((axis.scale, beyond), (Scale::Log, Beyond::default()));
         let grid = histogram(scores, 0, &axis, 8, 3, 3);
         let column = |step: usize| (0..8).filter_map(|row| grid.get(row, step)).sum::<f32>();
         assert_eq!((0..3).map(column).map(|n| n as u32).collect::<Vec<_>>(), [0, 2, 3]);
@@ -174,7 +238,7 @@ mod tests {
     fn zeros_on_a_logarithmic_axis_are_counted_and_lie_at_its_edge() {
         let scores: Vec<f32> = (0..20).map(|i| if i == 0 { 0.0 } else { i as f32 }).collect();
         let (axis, beyond) = axis(&scores, "score", true).unwrap();
-        assert_eq!((axis.scale, beyond), (Scale::Log, 1));
+        assert_eq!((axis.scale, beyond), (Scale::Log, Beyond { low: 1, ..Beyond::default() }));
         assert_eq!(bin(&axis, 0.0, 10), Some(0));
         assert_eq!((bin(&axis, f32::NAN, 10), bin(&axis, f32::INFINITY, 10)), (None, Some(9)));
     }
@@ -182,15 +246,26 @@ mod tests {
     #[test]
     fn mostly_zeros_make_a_linear_axis_and_equal_scores_still_have_a_range() {
         let (zeros, beyond) = axis(&[0.0, 0.0, 1.0], "score", true).unwrap();
-        assert_eq!((zeros.scale, beyond), (Scale::Linear, 0));
+        assert_eq!((zeros.scale, beyond), (Scale::Linear, Beyond::default()));
         let (equal, _) = axis(&[3.0, 3.0], "score", true).unwrap();
         assert!(equal.min < 3.0 && equal.max > 3.0);
         assert!(axis(&[], "score", true).is_none() && axis(&[f32::NAN], "score", true).is_none());
     }
 
     #[test]
+    fn scores_that_are_no_numbers_are_counted_by_name() {
+        let beyond = Beyond::of([1.0, f32::NAN, f32::NAN, f32::INFINITY, 0.0, -1.0].into_iter(), true);
+        assert_eq!(beyond, Beyond { nan: 2, infinite: 1, low: 2 });
+        assert_eq!(
+            beyond.words().unwrap(),
+            "Of all scores 2 are NaN, 1 is infinite, 2 are not above zero: they lie at the edge of the axis."
+        );
+        assert_eq!(Beyond::of([0.0, 1.0].into_iter(), false).words(), None, "differences have a place for zero");
+    }
+
+    #[test]
     fn bins_tell_kept_from_folded() {
-        let of = |score, fate| Candidate { write: 0, score, fate };
+        let of = |score, fate| Candidate { write: 0, score, fate, from_window: true };
         let axis = Axis::real("", 0.0, 4.0, Scale::Linear);
         let counts = by_fate(&[of(0.5, Fate::Folded), of(3.5, Fate::Kept), of(3.9, Fate::Kept), of(3.1, Fate::Folded)], &axis, 4);
         assert_eq!(counts, [[0, 1], [0, 0], [0, 0], [2, 1]]);

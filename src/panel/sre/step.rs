@@ -17,8 +17,7 @@ const MOST_POINTS: usize = 1500;
 
 /// Tells what became of a candidate, beside the pointer.
 pub(super) fn tell_candidate(look: &Look<'_>, response: &Response, held: &Held<'_>, c: &Candidate, step: usize) {
-    let fate = if c.fate == Fate::Kept { "in the cache" } else { "folded into the state" };
-    let mut rows = vec![("step", step.to_string()), ("score", number(f64::from(c.score))), ("after the step", fate.to_owned())];
+    let mut rows = vec![("step", step.to_string()), ("score", number(f64::from(c.score))), ("in it", c.story().to_owned())];
     if let Some(t) = held.threshold(step) {
         rows.push(("threshold", number(t)));
     }
@@ -75,6 +74,9 @@ pub(super) fn this_step(
             painter.add(diamond(*at, 4.6, Color32::TRANSPARENT, Stroke::new(1.4, ink.mark)));
         }
     }
+    for (_, at) in list.iter().zip(&points).filter(|(c, _)| look.selection.holds(c.write)) {
+        painter.circle_stroke(*at, 4.5, Stroke::new(1.2, ink.select));
+    }
     if let Some(i) = look.selection.current().and_then(|t| list.iter().position(|c| c.write == t)) {
         select_ring(ui, &chart, points[i]);
     }
@@ -111,6 +113,12 @@ fn place(chart: &Chart, c: &Candidate, most: usize) -> Pos2 {
     let spread = (c.write as f64 * 0.618_033_988_75).fract();
     let start = if c.fate == Fate::Kept { 1.06 } else { 1.54 };
     let score = f64::from(c.score);
-    let at = chart.pos((start + 0.40 * spread) * most as f64, score);
-    pos2(at.x, at.y.clamp(chart.rect.top() + 3.0, chart.rect.bottom() - 3.0))
+    pos2(chart.x_of((start + 0.40 * spread) * most as f64), height(chart, score))
+}
+
+/// How high a score lies: within the plot, at its edge where it has no place on the axis; NaN at the top.
+pub(super) fn height(chart: &Chart, score: f64) -> f32 {
+    let (top, bottom) = (chart.rect.top() + 3.0, chart.rect.bottom() - 3.0);
+    let y = chart.y_of(score);
+    if y.is_nan() { top } else { y.clamp(top, bottom.max(top)) }
 }

@@ -1,0 +1,115 @@
+//! What the views of `LoLA`'s memories share: the index of who is where, the scores of the candidates, the choice of a view.
+
+use std::sync::{Arc, Weak};
+
+use eframe::egui::{ComboBox, Ui};
+
+use crate::layer::lola::residency::Residency;
+use crate::panel::Look;
+use crate::panel::common::{chunks_seen, head_of, lanes_with};
+use crate::session::plan::Plan;
+use crate::trace::LaneTrace;
+
+/// The index of one lane and head of one run, extended as the trace grows.
+pub(in crate::panel) struct Indexed {
+    plan: Weak<Plan>,
+    lane: usize,
+    head: usize,
+    index: Residency,
+}
+
+/// The lanes that keep a window, a cache and a state.
+pub(in crate::panel) fn lanes(look: &Look<'_>, channels: &[&str]) -> Vec<usize> {
+    lanes_with(look, &["admitted", "displaced"])
+        .into_iter()
+        .filter(|&l| look.lanes[l].plan.kind.params().iter().any(|p| p.name == "window"))
+        .filter(|&l| channels.iter().all(|c| look.lanes[l].trace.channel(c).is_some()))
+        .collect()
+}
+
+/// Indexes what the trace of a lane has gained; the index, and the head that it is of.
+pub(in crate::panel) fn index<'a>(indexed: &'a mut Option<Indexed>, look: &Look<'_>, lane: usize) -> Option<(&'a Residency, usize)> {
+    let trace = look.lanes[lane].trace;
+    let (admitted, displaced) = (trace.channel("admitted")?, trace.channel("displaced")?);
+    let head = head_of(admitted, look);
+    let setup = &look.lanes[lane].plan.setup;
+    // A run that started again in the same plan has fewer steps than were indexed.
+    let same = |i: &Indexed| {
+        Weak::as_ptr(&i.plan) == Arc::as_ptr(look.plan) && (i.lane, i.head) == (lane, head) && i.index.steps() <= admitted.len()
+    };
+    let fresh = || {
+        let index = Residency::new(setup.params.size("window"), setup.chunk, look.plan.stream.writes());
+        Indexed { plan: Arc::downgrade(look.plan), lane, head, index }
+    };
+    let kept = indexed.take().filter(same).unwrap_or_else(fresh);
+    let index = &mut indexed.insert(kept).index;
+    index.extend(admitted, displaced, head);
+    Some((index, head))
+}
+
+/// One lane's residency and the channels beside it.
+#[derive(Clone, Copy)]
+pub(in crate::panel) struct Held<'a> {
+    pub index: &'a Residency,
+    pub trace: &'a LaneTrace,
+    pub lane: usize,
+    pub head: usize,
+    /// Chunks at the playhead.
+    pub chunks: usize,
+    /// Writes in a chunk.
+    pub chunk: usize,
+}
+
+/// Gathers what the views of a lane draw.
+pub(in crate::panel) fn held<'a>(indexed: &'a mut Option<Indexed>, look: &Look<'a>, lane: usize) -> Option<Held<'a>> {
+    let (index, head) = index(indexed, look, lane)?;
+    let chunks = chunks_seen(look, lane).min(index.steps());
+    Some(Held { index, trace: look.lanes[lane].trace, lane, head, chunks, chunk: look.lanes[lane].plan.setup.chunk })
+}
+
+impl Held<'_> {
+    /// The score of a candidate in a step, where it is recorded.
+    pub fn score(&self, token: usize, step: usize) -> Option<f64> {
+        let (ids, scores) = (self.trace.channel("candidates")?, self.trace.channel("candidate_scores")?);
+        let place = ids.wholes_at(self.head, step).binary_search(&(token as i32)).ok()?;
+        scores.values(self.head).get(scores.range(self.head, step).start + place)
+    }
+
+    /// The admission threshold after a step, once the cache is full.
+    pub fn threshold(&self, step: usize) -> Option<f64> {
+        self.trace.channel("threshold")?.values(self.head).get(step).filter(|t| !t.is_nan())
+    }
+
+    /// Pairs in the cache after so many chunks.
+    pub fn cached(&self, chunks: usize) -> usize {
+        let count = chunks.checked_sub(1).and_then(|s| self.trace.channel("cached_count")?.values(self.head).get(s));
+        count.map_or(0, |n| n as usize)
+    }
+
+    /// Pairs in the window, the cache and the state after so many chunks.
+    pub fn occupancy(&self, chunks: usize) -> [usize; 3] {
+        let window = self.index.window_range(chunks);
+        let cache = self.cached(chunks);
+        [window.len(), cache, window.start.saturating_sub(cache)]
+    }
+}
+
+/// A view, its name and what it shows.
+pub(in crate::panel) type Tab<T> = (T, &'static str, &'static str);
+
+/// The choice of a view: side by side where there is room, else a menu.
+pub(in crate::panel) fn tabs<T: Copy + PartialEq>(ui: &mut Ui, view: &mut T, all: &[Tab<T>], room: f32) {
+    if ui.available_width() >= room {
+        for (value, name, hint) in all {
+            ui.selectable_value(view, *value, *name).on_hover_text(*hint);
+        }
+        return;
+    }
+    let name = all.iter().find(|t| t.0 == *view).map_or("", |t| t.1);
+    let menu = ComboBox::from_id_salt("view").selected_text(name).width(70.0).show_ui(ui, |ui| {
+        for (value, name, hint) in all {
+            ui.selectable_value(view, *value, *name).on_hover_text(*hint);
+        }
+    });
+    menu.response.on_hover_text("What is shown here");
+}

@@ -1,0 +1,193 @@
+//! The map: which memory holds each token after each step.
+
+use std::ops::Range;
+
+use eframe::egui::{Align2, FontId, Rect, Response, Stroke, StrokeKind, TextureHandle, Ui, pos2, vec2};
+
+use super::held::Held;
+use super::picture::{cells, picture};
+use super::{count_words, whereabouts};
+use crate::app::command::Command;
+use crate::layer::lola::residency::Place;
+use crate::panel::Look;
+use crate::panel::common::{
+    Canvas, Key, canvas, cover, facts, is_marked, marked, paint_until, playheads, plural, point_at, role_name, select_ring, texture, token_name,
+};
+use crate::widget::cached::Cached;
+use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign};
+use crate::widget::palette::Ink;
+use crate::widget::ticks::number;
+
+/// Draws it.
+pub(super) fn show(
+    ui: &mut Ui,
+    look: &Look<'_>,
+    held: &Held<'_>,
+    cached: &mut Cached<Key<Canvas>, TextureHandle>,
+    commands: &mut Vec<Command>,
+) {
+    let stream = &look.plan.stream;
+    let ink = Ink::of(ui);
+    let steps = stream.chunks(held.chunk);
+    let legend = [
+        Entry::new(Sign::Stripes, ink.window, "window"),
+        Entry::new(Sign::Square, ink.cache, "cache"),
+        Entry::new(Sign::Dotted, ink.state, "state"),
+    ];
+    let describe = format!("Residency of {} tokens over {} of {steps} steps. {}", stream.writes(), held.chunks, count_words(look, held));
+    let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), steps);
+    let size = vec2(ui.available_width(), ui.available_height().max(80.0));
+    let (response, chart) = Chart::show(ui, size, x, Axis::count("token", stream.writes()), &legend, &describe);
+    let canvas = canvas(ui, chart.rect);
+    let covered = cover(held.index.steps(), held.chunks, steps);
+    let scale = ui.pixels_per_point();
+    let picture = cached.get(Key::new(look, held.lane, held.head, covered, canvas), || {
+        texture(ui, "residency", picture(held.index, covered, stream.writes(), steps, canvas.0, scale, &ink))
+    });
+    paint_until(ui, &chart, picture, held.chunks as f64);
+    outline(ui, &chart, look, &ink, held);
+    playheads(ui, look, &chart, |writes| look.lanes[held.lane].plan.chunks_at(writes) as f64);
+    group(ui, &chart, look, held, &ink);
+    if let Some(token) = look.selection.current().filter(|&t| held.index.at(t, held.chunks) != Place::NotYet) {
+        let at = chart.pos(held.chunks as f64, token as f64 + 0.5);
+        let line = Stroke::new(1.0, ink.select.gamma_multiply(0.55));
+        chart.painter(ui).hline(chart.rect.left()..=at.x, at.y, line);
+        select_ring(ui, &chart, at);
+    }
+    hover(look, &response, &chart, held, commands);
+}
+
+/// A line for each token of a group that is selected, from when it is written to the playhead.
+fn group(ui: &Ui, chart: &Chart, look: &Look<'_>, held: &Held<'_>, ink: &Ink) {
+    const MOST: usize = 256;
+    for &token in look.selection.group.iter().filter(|&&t| held.index.at(t, held.chunks) != Place::NotYet).take(MOST) {
+        let (from, to) = (chart.x_of((token / held.chunk) as f64), chart.x_of(held.chunks as f64));
+        let y = chart.y_of(token as f64 + 0.5);
+        chart.painter(ui).hline(from..=to, y, Stroke::new(1.0, ink.select.gamma_multiply(0.7)));
+        ui.painter_at(chart.rect.expand(4.0)).circle_filled(pos2(to, y), 2.2, ink.select);
+    }
+}
+
+/// Outlines the rows of the marked role from when they are written to the playhead: runs of neighbours as one.
+fn outline(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>) {
+    const MOST: usize = 12;
+    let Some((name, writes)) = marked(&look.plan.stream) else { return };
+    let runs = runs(&writes);
+    let painter = chart.painter(ui);
+    // The last label drawn; one that would lie on it is left out, as its outline says the same.
+    let mut last: Option<Rect> = None;
+    for (from, to) in &runs {
+        let start = (from / held.chunk) as f64;
+        if start >= held.chunks as f64 {
+            continue;
+        }
+        let middle = f32::midpoint(chart.y_of(*from as f64), chart.y_of(*to as f64));
+        if runs.len() > MOST {
+            // Many of them: a tick at the edge for each, or the outlines would hide the picture.
+            painter.hline(chart.rect.left()..=chart.rect.left() + 6.0, middle, Stroke::new(1.0, ink.mark));
+            continue;
+        }
+        let height = (chart.y_of(*from as f64) - chart.y_of(*to as f64)).max(3.0);
+        let rect = Rect::from_x_y_ranges(chart.x_of(start)..=chart.x_of(held.chunks as f64), middle - height / 2.0..=middle + height / 2.0);
+        painter.rect_stroke(rect, 0.0, Stroke::new(1.2, ink.mark), StrokeKind::Outside);
+        let font = FontId::proportional(SMALL);
+        let (anchor, at) = if rect.left() - chart.rect.left() > 60.0 {
+            (Align2::RIGHT_BOTTOM, pos2(rect.left() - 4.0, middle - 1.0))
+        } else {
+            (Align2::LEFT_BOTTOM, pos2(rect.left() + 3.0, rect.top() - 2.0))
+        };
+        let label = painter.layout_no_wrap(name.to_owned(), font, ink.mark);
+        let place = anchor.anchor_size(at, label.size());
+        if last.is_none_or(|l| !l.intersects(place)) {
+            painter.galley(place.min, label, ink.mark);
+            last = Some(place);
+        }
+    }
+}
+
+/// Runs of neighbours in an ascending list, as `from..to`.
+fn runs(writes: &[usize]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &write in writes {
+        match runs.last_mut() {
+            Some(last) if last.1 == write => last.1 = write + 1,
+            _ => runs.push((write, write + 1)),
+        }
+    }
+    runs
+}
+
+/// Of the tokens behind a pixel the one to speak of: a marked one first, then a cached one, then the middle one.
+fn spokesman(look: &Look<'_>, held: &Held<'_>, tokens: Range<usize>, chunks: usize) -> usize {
+    let middle = usize::midpoint(tokens.start, tokens.end.saturating_sub(1));
+    let mut by_middle: Vec<usize> = tokens.collect();
+    by_middle.sort_by_key(|t| t.abs_diff(middle));
+    let is = |test: &dyn Fn(usize) -> bool| by_middle.iter().copied().find(|&t| test(t));
+    is(&|t| is_marked(&look.plan.stream, t)).or_else(|| is(&|t| held.index.at(t, chunks) == Place::Cache)).unwrap_or(middle)
+}
+
+fn hover(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'_>, commands: &mut Vec<Command>) {
+    let Some(pointer) = response.hover_pos() else { return };
+    let stream = &look.plan.stream;
+    let step = chart.values_at(pointer).0.floor().max(0.0) as usize;
+    if step >= held.chunks {
+        response.clone().on_hover_text_at_pointer("after the playhead");
+        point_at(response, None, commands);
+        return;
+    }
+    let up = (chart.rect.bottom() - pointer.y).clamp(0.0, chart.rect.height() - 0.5) as usize;
+    let tokens = cells(up, chart.rect.height() as usize, stream.writes());
+    let token = spokesman(look, held, tokens.clone(), step + 1);
+    let mut rows = vec![("role", role_name(stream, token).to_owned())];
+    rows.extend(story(look, held, token, step));
+    if tokens.len() > 1 {
+        let [window, cache, state, _] = whereabouts(held.index, tokens.clone(), step + 1);
+        let last = tokens.end - 1;
+        rows.push(("this pixel", format!("tokens {} to {last}: {window} window, {cache} cache, {state} state", tokens.start)));
+    }
+    facts(response, &token_name(stream, token), &rows);
+    point_at(response, Some(token), commands);
+}
+
+/// Where a token is after the update of `step`, since when, with which score, and who took its place.
+fn story(look: &Look<'_>, held: &Held<'_>, token: usize, step: usize) -> Vec<(&'static str, String)> {
+    let chunks = step + 1;
+    let place = match held.index.at(token, chunks) {
+        Place::NotYet => "not written yet",
+        Place::Window => "in the window",
+        Place::Cache => "in the cache",
+        Place::State => "folded into the state",
+    };
+    let since = held.index.since(token, chunks).map_or(String::new(), |s| format!(", since step {}", s - 1));
+    let mut rows = vec![("after step", step.to_string()), ("where", format!("{place}{since}"))];
+    if let Some(score) = held.score(token, step) {
+        rows.push(("score in this step", number(score)));
+    }
+    if let Some(t) = held.threshold(step) {
+        rows.push(("threshold after it", number(t)));
+    }
+    let left = held.index.left(token).filter(|&l| l <= step);
+    if let (Some(left), Some(admitted)) = (left, held.trace.channel("admitted")) {
+        rows.push(("displaced", displaced_words(look, left, admitted.wholes_at(held.head, left))));
+    }
+    rows
+}
+
+/// Who entered the cache in the step in which a token was folded: nobody displaced it alone.
+fn displaced_words(look: &Look<'_>, step: usize, admitted: &[i32]) -> String {
+    let named: Vec<String> = admitted.iter().take(3).map(|&t| token_name(&look.plan.stream, t as usize)).collect();
+    let more = admitted.len().saturating_sub(3);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("in step {step}, by {}{rest}", named.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_one_run() {
+        assert_eq!(runs(&[3, 4, 5, 9, 11, 12]), [(3, 6), (9, 10), (11, 13)]);
+        assert_eq!(runs(&[]), []);
+    }
+}

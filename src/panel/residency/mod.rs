@@ -1,0 +1,184 @@
+//! Cache: which of LoLA's three memories holds each token, who came and went, how full they are, how old their members; and the text
+//! itself in the colours of the memories.
+
+mod age;
+mod events;
+mod held;
+mod map;
+mod occupancy;
+mod picture;
+mod text;
+mod text_rows;
+
+use eframe::egui::{Label, RichText, TextureHandle, Ui};
+
+pub(super) use self::events::{Exchange, Moved, lists, short_name};
+pub(super) use self::held::{Indexed, Tab, index, lanes, tabs};
+pub use self::picture::cells;
+
+use self::age::Age;
+use self::events::Events;
+use self::held::{Held, held};
+use self::occupancy::Occupancy;
+use self::text::Text;
+use super::common::{Canvas, Key, LaneChoice, marked, plural, words};
+use super::{Look, Panel};
+use crate::app::command::Command;
+use crate::layer::lola::residency::{Place, Residency};
+use crate::widget::cached::Cached;
+use crate::widget::palette::Ink;
+
+/// The text behind the panel's `?`.
+pub const HELP: &str = "Where each token is remembered: raw in the sliding window, whole in the sparse cache, or folded into the linear state, from which nothing \
+returns. Every view goes up to the playhead; a dashed line is the pinned moment.\n\n\
+Map: token by step. Striped blue is the window, plain yellow the cache, dotted grey the state. Read a row from left to right: a token is written, passes through the window, and then either stays whole (a yellow line as long as it is \
+cached) or is folded. The rows of the marked role (the needle) are outlined. Where a pixel stands for several tokens yellow covers it in the share of them that are cached, but never less than a quarter while any is; under it, the pixel is blue if any is in the window, else grey.\n\n\
+Events: every entry into the cache (a dot) and every eviction from it (a ring), and beside them who came and who went in the last step, by falling score. The algorithm pairs nobody: the candidates of a step are compared all \
+together, so those who came stand against all of those who went.\n\n\
+Occupancy: how many tokens each memory holds after each step, stacked, or as lines on a logarithmic axis where the state would hide the others.\n\n\
+Age: how many steps ago the pairs in the cache were written (bars, and a triangle for each) and how many ago they came in (dashed line). A pair that stays from the beginning is at the right end.\n\n\
+Text: the stream's tokens, each in the colour and with the line of the memory that holds it now; of any lane, with the memories that lane has. Click selects, with Shift all up to there, with Ctrl one more.\n\n\
+The formula: pairs that leave the window and pairs already cached are scored by SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, how badly \
+the state recalls them; the `cache` highest stay (equal ones: the older), all others are folded: H += phi(k) v^T, s += phi(k). (With another score, fifo say, that one decides.)\n\n\
+Hover for the token, since when it is there, and who came when it went; click to select it.";
+
+/// What is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum View {
+    #[default]
+    Map,
+    Events,
+    Occupancy,
+    Age,
+    Text,
+}
+
+const TABS: [Tab<View>; 5] = [
+    (View::Map, "Map", "Token by step: which memory holds it"),
+    (View::Events, "Events", "Who came into the cache and who went"),
+    (View::Occupancy, "Occupancy", "How many tokens each memory holds"),
+    (View::Age, "Age", "How long the pairs have been in the cache"),
+    (View::Text, "Text", "The text, coloured by memory; for every lane"),
+];
+
+/// See [`HELP`].
+#[derive(Default)]
+pub struct ResidencyPanel {
+    view: View,
+    lane: LaneChoice,
+    /// The text view has a choice of its own: every lane has tokens.
+    text_lane: LaneChoice,
+    index: Option<Indexed>,
+    picture: Cached<Key<Canvas>, TextureHandle>,
+    events: Events,
+    occupancy: Occupancy,
+    age: Age,
+    text: Text,
+}
+
+impl Panel for ResidencyPanel {
+    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+        let is_text = self.view == View::Text;
+        let lanes: Vec<usize> = if is_text { (0..look.lanes.len()).collect() } else { lanes(look, &[]) };
+        if lanes.is_empty() {
+            ui.horizontal(|ui| tabs(ui, &mut self.view, &TABS, 280.0));
+            words(ui, if is_text { "No lane is switched on." } else { "No lane here keeps a sparse cache; add a LoLA lane." });
+            return;
+        }
+        let Self { view, lane: choice, text_lane, .. } = self;
+        let choice = if is_text { text_lane } else { choice };
+        let Some(lane) = choice.row(ui, look, &lanes, "", |ui, _| tabs(ui, view, &TABS, 280.0)) else { return };
+        if self.view == View::Text {
+            // The view may have been chosen just now, of a lane that it shows as well.
+            self.text.show(ui, look, lane, &mut self.index, commands);
+            return;
+        }
+        let Some(held) = held(&mut self.index, look, lane) else { return };
+        if held.index.steps() == 0 {
+            words(ui, "Not computed yet.");
+            return;
+        }
+        sentence(ui, look, &held);
+        match self.view {
+            View::Map => map::show(ui, look, &held, &mut self.picture, commands),
+            View::Events => self.events.show(ui, look, &held, commands),
+            View::Occupancy => self.occupancy.show(ui, look, &held),
+            View::Age => self.age.show(ui, look, &held, commands),
+            View::Text => {}
+        }
+    }
+}
+
+/// How many of these writes are in the window, the cache and the state after `chunks` chunks, and how many are not written.
+#[must_use]
+pub fn whereabouts(index: &Residency, writes: impl Iterator<Item = usize>, chunks: usize) -> [usize; 4] {
+    let mut counts = [0; 4];
+    for write in writes {
+        counts[match index.at(write, chunks) {
+            Place::Window => 0,
+            Place::Cache => 1,
+            Place::State => 2,
+            Place::NotYet => 3,
+        }] += 1;
+    }
+    counts
+}
+
+/// `needle: 19 of 21 tokens in the cache, 2 in the state`: the sentence that the panel is about.
+///
+/// `counts` are those of [`whereabouts`]; `waiting` of the last of them are written and wait for the end of the chunk.
+#[must_use]
+pub fn marked_words(name: &str, counts: [usize; 4], waiting: usize) -> String {
+    let [window, cache, state, not_held] = counts;
+    let not_yet = not_held.saturating_sub(waiting);
+    let total = counts.iter().sum::<usize>();
+    let mut text = format!("{name}: {cache} of {} in the cache", plural(total, "token", "tokens"));
+    for (n, place) in
+        [(window, "in the window"), (state, "in the state"), (waiting, "waiting for the end of the chunk"), (not_yet, "not written yet")]
+    {
+        if n > 0 {
+            text = format!("{text}, {n} {place}");
+        }
+    }
+    text
+}
+
+fn count_words(look: &Look<'_>, held: &Held<'_>) -> String {
+    if let Some((name, writes)) = marked(&look.plan.stream) {
+        let waiting = writes.iter().filter(|&&w| w < look.writes && held.index.at(w, held.chunks) == Place::NotYet).count();
+        return marked_words(name, whereabouts(held.index, writes.into_iter(), held.chunks), waiting);
+    }
+    let [window, cache, state] = held.occupancy(held.chunks);
+    format!("{window} in the window, {cache} in the cache, {state} in the state")
+}
+
+fn sentence(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>) {
+    let text = RichText::new(count_words(look, held));
+    let is_marked = look.plan.stream.labels().roles.marked.is_some();
+    ui.add(Label::new(if is_marked { text.strong().color(Ink::of(ui).mark) } else { text }).truncate());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_counts_every_token_once() {
+        // Window 2, chunk 2, six writes, three chunks: 4 and 5 in the window, 0 and 2 cached, 1 and 3 folded.
+        let mut index = Residency::new(2, 2, 8);
+        index.push(&[], &[]);
+        index.push(&[0], &[]);
+        index.push(&[2], &[]);
+        assert_eq!(whereabouts(&index, 0..8, 3), [2, 2, 2, 2]);
+        assert_eq!(
+            marked_words("needle", whereabouts(&index, [0, 2, 3].into_iter(), 3), 0),
+            "needle: 2 of 3 tokens in the cache, 1 in the state"
+        );
+        let later = whereabouts(&index, [4, 5].into_iter(), 2);
+        assert_eq!(marked_words("needle", later, 0), "needle: 0 of 2 tokens in the cache, 2 not written yet");
+        assert_eq!(
+            marked_words("needle", later, 1),
+            "needle: 0 of 2 tokens in the cache, 1 waiting for the end of the chunk, 1 not written yet"
+        );
+    }
+}
