@@ -59,7 +59,9 @@ pub(in crate::panel) fn lists(ui: &mut Ui, look: &Look<'_>, step: usize, exchang
     let ink = Ink::of(ui);
     ui.spacing_mut().item_spacing.y = 1.0;
     ui.columns(2, |sides| {
-        for (ui, list, words) in sides.iter_mut().zip([(&exchange.admitted, "came"), (&exchange.displaced, "went")]).map(|(ui, (l, w))| (ui, l, w)) {
+        for (ui, list, words) in
+            sides.iter_mut().zip([(&exchange.admitted, "came"), (&exchange.displaced, "went")]).map(|(ui, (l, w))| (ui, l, w))
+        {
             ui.label(RichText::new(format!("{} {words}", list.len())).strong());
         }
     });
@@ -122,7 +124,11 @@ impl Events {
             return;
         }
         let plot_size = if beside { vec2(size.x - side - 8.0, size.y) } else { vec2(size.x, size.y * 0.5) };
-        let layout = if beside { eframe::egui::Layout::left_to_right(eframe::egui::Align::Min) } else { eframe::egui::Layout::top_down(eframe::egui::Align::Min) };
+        let layout = if beside {
+            eframe::egui::Layout::left_to_right(eframe::egui::Align::Min)
+        } else {
+            eframe::egui::Layout::top_down(eframe::egui::Align::Min)
+        };
         ui.with_layout(layout, |ui| {
             plot(ui, look, held, exchange, plot_size, picture, commands);
             ui.vertical(|ui| {
@@ -158,7 +164,10 @@ fn plot(
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
     let now = exchange.map_or((0, 0), |e| (e.admitted.len(), e.displaced.len()));
-    let describe = format!("Entries into the cache and evictions over {} of {steps} steps; in the last {} came and {} went", held.chunks, now.0, now.1);
+    let describe = format!(
+        "Entries into the cache and evictions over {} of {steps} steps; in the last {} came and {} went",
+        held.chunks, now.0, now.1
+    );
     let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), steps);
     let (response, chart) = Chart::show(ui, size, x, Axis::count("token", stream.writes()), &legend, &describe);
     let canvas = canvas(ui, chart.rect);
@@ -181,7 +190,8 @@ fn plot(
     playheads(ui, look, &chart, |writes| look.lanes[held.lane].plan.chunks_at(writes) as f64);
     for &token in look.selection.tokens().iter().chain(&look.selection.hovered).take(64) {
         let events = [held.index.entered(token), held.index.left(token)];
-        let seen: Vec<_> = events.into_iter().flatten().filter(|s| *s < held.chunks).map(|s| chart.pos(s as f64 + 0.5, token as f64 + 0.5)).collect();
+        let seen: Vec<_> =
+            events.into_iter().flatten().filter(|s| *s < held.chunks).map(|s| chart.pos(s as f64 + 0.5, token as f64 + 0.5)).collect();
         if let [from, rest @ ..] = &seen[..] {
             let to = rest.first().copied().unwrap_or_else(|| chart.pos(held.chunks as f64, token as f64 + 0.5));
             painter.line_segment([*from, to], Stroke::new(1.4, ink.select));

@@ -11,7 +11,8 @@ use crate::app::command::Command;
 use crate::layer::lola::residency::Place;
 use crate::panel::Look;
 use crate::panel::common::{
-    Canvas, Key, canvas, cover, facts, is_marked, marked, paint_until, playheads, plural, point_at, role_name, select_ring, texture, token_name,
+    Canvas, Key, canvas, cover, facts, is_marked, marked, paint_until, playheads, plural, point_at, role_name, select_ring, texture,
+    token_name,
 };
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign};

@@ -54,7 +54,8 @@ impl Occupancy {
         let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), steps);
         let size = vec2(ui.available_width(), ui.available_height().max(80.0));
         let chart = if log {
-            let legend: Vec<Entry> = lines(&ink).iter().zip(NAMES).map(|((c, dash), name)| Entry::new(Sign::Line(*dash), *c, name)).collect();
+            let legend: Vec<Entry> =
+                lines(&ink).iter().zip(NAMES).map(|((c, dash), name)| Entry::new(Sign::Line(*dash), *c, name)).collect();
             let y = Axis::real("tokens", 0.8, writes as f64 * 1.3, Scale::Log);
             let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
             draw_lines(ui, &chart, held, &ink);

@@ -3,7 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use eframe::egui::{Color32, FontId, Galley, Painter, Pos2, Rect, Response, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{
+    Color32, FontId, Galley, Painter, Pos2, Rect, Response, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, WidgetInfo, pos2,
+    vec2,
+};
 
 use super::held::{Indexed, held};
 use super::text_rows::{PAD, Rows, shown};
@@ -38,9 +41,15 @@ const ALL: [Where; 6] = [Where::Window, Where::Raw, Where::Whole, Where::Folded,
 
 /// How a lane remembers: what says where a token is.
 enum Memory<'a> {
-    Lola { index: &'a Residency, chunks: usize },
+    Lola {
+        index: &'a Residency,
+        chunks: usize,
+    },
     /// Which writes founded a row; none in a fixed codebook.
-    Dictionary { is_new: &'a [i32], fixed: bool },
+    Dictionary {
+        is_new: &'a [i32],
+        fixed: bool,
+    },
     Window(usize),
     Full,
     State,
@@ -88,7 +97,13 @@ impl<'a> Places<'a> {
             },
             Memory::Dictionary { is_new, .. } if is_new.get(write) == Some(&1) => Where::Whole,
             Memory::Dictionary { .. } | Memory::State => Where::Folded,
-            Memory::Window(window) => if write + window >= self.seen { Where::Window } else { Where::Gone },
+            Memory::Window(window) => {
+                if write + window >= self.seen {
+                    Where::Window
+                } else {
+                    Where::Gone
+                }
+            }
             Memory::Full => Where::Whole,
         }
     }
@@ -137,7 +152,9 @@ fn style(place: Where, ink: &Ink) -> Look1 {
         Where::Window => Look1 { fill: blend(ink.paper, ink.window, 0.30), line: Some((ink.window, Dash::Solid)), ..plain },
         Where::Raw => Look1 { line: Some((ink.window, Dash::Long)), ..plain },
         // Black on yellow reads in both themes.
-        Where::Whole => Look1 { fill: ink.cache, text: Color32::from_gray(16), frame: Some(blend(ink.cache, Color32::BLACK, 0.45)), ..plain },
+        Where::Whole => {
+            Look1 { fill: ink.cache, text: Color32::from_gray(16), frame: Some(blend(ink.cache, Color32::BLACK, 0.45)), ..plain }
+        }
         Where::Folded => Look1 { fill: blend(ink.paper, ink.state, 0.55), line: Some((ink.plain, Dash::Dots)), ..plain },
         Where::Gone => Look1 { text: ink.quiet, ..plain },
         Where::NotYet => Look1 { text: blend(ink.paper, ink.text, 0.62), ..plain },

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{Color32, Label, Pos2, ProgressBar, Response, RichText, Stroke, TextureHandle, Ui, Vec2, pos2, vec2};
+use eframe::egui::{Color32, Label, Pos2, ProgressBar, Response, Stroke, TextureHandle, Ui, Vec2, pos2, vec2};
 
 use super::Held;
 use super::model::{Candidate, Fate};
@@ -13,7 +13,9 @@ use crate::app::study::novelty::{Ask, is_quick};
 use crate::metric::novelty::madds;
 use crate::metric::retention::spearman;
 use crate::panel::Look;
-use crate::panel::common::{Canvas, Key, canvas, facts, is_marked, marked_name, plural, point_at, role_name, select_ring, texture, token_name, words};
+use crate::panel::common::{
+    Canvas, Key, canvas, facts, is_marked, marked_name, plural, point_at, role_name, select_ring, texture, token_name, words,
+};
 use crate::session::plan::Plan;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
@@ -88,7 +90,8 @@ impl Dots {
     }
 
     fn words(&self) -> String {
-        let of = |(rho, n): (Option<f64>, usize)| format!("{} (n = {n})", rho.map_or_else(|| "not defined".to_owned(), |r| format!("{r:.2}")));
+        let of =
+            |(rho, n): (Option<f64>, usize)| format!("{} (n = {n})", rho.map_or_else(|| "not defined".to_owned(), |r| format!("{r:.2}")));
         let mut text = format!("Spearman's rank correlation of the score with |v|: {}", of(self.rho[0]));
         if self.rho[1].1 > 0 {
             text = format!("{text}; with novelty: {}", of(self.rho[1]));
@@ -232,17 +235,24 @@ fn plot(
     let placed: Vec<(&Dot, Pos2)> = dots.list.iter().filter(|d| !d.of(against).is_nan()).map(|d| (d, place(&chart, d, against))).collect();
     if placed.is_empty() {
         let painter = chart.painter(ui);
-        painter.text(chart.rect.center(), eframe::egui::Align2::CENTER_CENTER, "not known yet", eframe::egui::FontId::proportional(13.0), ink.quiet);
+        painter.text(
+            chart.rect.center(),
+            eframe::egui::Align2::CENTER_CENTER,
+            "not known yet",
+            eframe::egui::FontId::proportional(13.0),
+            ink.quiet,
+        );
     }
     if many {
         let canvas = canvas(ui, chart.rect);
         let scale = ui.pixels_per_point();
         let known = placed.len();
-        let picture = picture.get(Key::new(look, held.lane, held.head, held.chunks, (canvas, known + dots.list.len() * (against as usize))), || {
-            let points = placed.iter().map(|(d, at)| point(look, d, (*at - chart.rect.min) * scale)).collect::<Vec<_>>();
-            let inks = raster::Inks { plain: ink.cache, ring: ink.plain, diamond: ink.mark };
-            texture(ui, "pairs", raster::draw(canvas.0[0], canvas.0[1], scale, &points, inks))
-        });
+        let picture =
+            picture.get(Key::new(look, held.lane, held.head, held.chunks, (canvas, known + dots.list.len() * (against as usize))), || {
+                let points = placed.iter().map(|(d, at)| point(look, d, (*at - chart.rect.min) * scale)).collect::<Vec<_>>();
+                let inks = raster::Inks { plain: ink.cache, ring: ink.plain, diamond: ink.mark };
+                texture(ui, "pairs", raster::draw(canvas.0[0], canvas.0[1], scale, &points, inks))
+            });
         crate::panel::common::paint_until(ui, &chart, picture, f64::INFINITY);
     }
     draw(ui, look, &chart, &placed, many, &ink);

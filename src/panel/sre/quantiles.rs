@@ -36,7 +36,14 @@ impl Quantiles {
         }
         let spreads = &spreads[..known];
         if spreads.iter().all(|s| s.count == 0) {
-            words(ui, if known < held.chunks { "Sorting the scores ..." } else { "No candidate has been scored yet: nothing has left the window." });
+            words(
+                ui,
+                if known < held.chunks {
+                    "Sorting the scores ..."
+                } else {
+                    "No candidate has been scored yet: nothing has left the window."
+                },
+            );
             return;
         }
         let ink = Ink::of(ui);

@@ -1,8 +1,8 @@
 //! What the panel says in words of the last step and of the state that scored it.
 
+use super::Sre;
 use super::blind::{self, Crowd, admitted_blindly, blind, crowds};
 use super::model::{Candidate, Fate, candidates};
-use super::Sre;
 use crate::panel::Look;
 use crate::panel::common::{Key, chunks_seen, plural};
 use crate::panel::residency::{Indexed, index};
@@ -82,8 +82,8 @@ pub(super) fn of_the_state(look: &Look<'_>, lane: usize, panel: &mut Sre) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layer::lola::LolaKind;
     use crate::layer::LayerKind as _;
+    use crate::layer::lola::LolaKind;
     use crate::param::ParamKind;
 
     #[test]

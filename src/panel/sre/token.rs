@@ -160,7 +160,8 @@ fn label(ui: &Ui, look: &Look<'_>, chart: &Chart, lines: &[Line], places: &[Vec<
         let Some(at) = points.last() else { continue };
         let galley = painter.layout_no_wrap(short_name(&look.plan.stream, l.token), FontId::proportional(SMALL), ink.text);
         let right = Align2::LEFT_CENTER.anchor_size(*at + vec2(9.0, 0.0), galley.size());
-        let place = if right.right() <= chart.rect.right() { right } else { Align2::RIGHT_BOTTOM.anchor_size(*at - vec2(6.0, 5.0), galley.size()) };
+        let place =
+            if right.right() <= chart.rect.right() { right } else { Align2::RIGHT_BOTTOM.anchor_size(*at - vec2(6.0, 5.0), galley.size()) };
         if taken.iter().all(|t| !t.intersects(place)) && chart.rect.contains_rect(place) {
             painter.rect_filled(place.expand2(vec2(2.0, 0.0)), 2.0, ink.paper.gamma_multiply(0.8));
             painter.galley(place.min, galley, ink.text);

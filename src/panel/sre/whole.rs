@@ -81,7 +81,10 @@ fn plot(
     }
     let came = list.iter().filter(|c| c.moved() && c.from_window).count();
     let went = list.iter().filter(|c| c.moved() && !c.from_window).count();
-    let describe = format!("The {} of step {step} by score: {came} came into the cache, {went} were displaced", plural(list.len(), "candidate", "candidates"));
+    let describe = format!(
+        "The {} of step {step} by score: {came} came into the cache, {went} were displaced",
+        plural(list.len(), "candidate", "candidates")
+    );
     let (response, chart) = Chart::show(ui, size, x, held.binned.axis.clone(), &legend, &describe);
     let (response, caught) = lasso.ui(ui, &response, chart.rect);
     bars(ui, &chart, list, &ink);
@@ -174,7 +177,8 @@ fn name(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], points: &[P
         if galley.size().x > room || names.iter().any(|(taken, _)| taken.expand(1.0).intersects(rect)) {
             continue;
         }
-        painter.line_segment([points[i] + vec2(4.0, 0.0), pos2(left - 2.0, rect.center().y)], Stroke::new(0.6, ink.quiet.gamma_multiply(0.6)));
+        painter
+            .line_segment([points[i] + vec2(4.0, 0.0), pos2(left - 2.0, rect.center().y)], Stroke::new(0.6, ink.quiet.gamma_multiply(0.6)));
         painter.galley(rect.min, galley, ink.text);
         names.push((rect, i));
     }
