@@ -1,6 +1,6 @@
 //! Events of the cache: who came into it and who was folded from it, step by step, as marks and, for one step, as lists.
 
-use eframe::egui::{Color32, Response, RichText, ScrollArea, Stroke, TextWrapMode, TextureHandle, Ui, Vec2, vec2};
+use eframe::egui::{Color32, Label, Response, RichText, ScrollArea, Stroke, TextWrapMode, TextureHandle, Ui, Vec2, vec2};
 
 use super::held::Held;
 use crate::app::command::{Command, ViewCommand};
@@ -10,6 +10,7 @@ use crate::panel::common::{
 };
 use crate::panel::{Look, Subject};
 use crate::stream::Stream;
+use crate::trace::LaneTrace;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, triangle};
 use crate::widget::palette::Ink;
@@ -46,6 +47,18 @@ impl Exchange {
     }
 }
 
+/// The last step before the playhead in which anybody came or went.
+pub(in crate::panel) fn last_step(trace: &LaneTrace, head: usize, chunks: usize) -> Option<usize> {
+    let any = |name: &str, step: usize| trace.channel(name).is_some_and(|c| !c.wholes_at(head, step).is_empty());
+    (0..chunks).rev().find(|&step| any("admitted", step) || any("displaced", step))
+}
+
+/// What stands above the lists of a step, where the playhead is after `now`.
+pub(in crate::panel) fn heading(step: usize, now: usize) -> String {
+    let when = if step == now { format!("Step {step}") } else { format!("Nobody came or went in step {now}; those of step {step}") };
+    format!("{when}, by falling score. Nobody takes one other's place: the largest of all scores stay.")
+}
+
 /// A token shortly: `' magic' 699`, or `write 699`.
 pub(in crate::panel) fn short_name(stream: &Stream, write: usize) -> String {
     match stream.labels().tokens.as_ref().and_then(|t| t.get(write)) {
@@ -55,22 +68,17 @@ pub(in crate::panel) fn short_name(stream: &Stream, write: usize) -> String {
 }
 
 /// The lists of a step, side by side, each name a link. The algorithm pairs nobody with anybody: so the lists do not either.
-pub(in crate::panel) fn lists(ui: &mut Ui, look: &Look<'_>, step: usize, exchange: &Exchange, commands: &mut Vec<Command>) {
+pub(in crate::panel) fn lists(ui: &mut Ui, look: &Look<'_>, text: &str, exchange: &Exchange, commands: &mut Vec<Command>) {
     let ink = Ink::of(ui);
+    ui.add(Label::new(RichText::new(text).size(SMALL).color(ink.quiet)).wrap());
     ui.spacing_mut().item_spacing.y = 1.0;
     ui.columns(2, |sides| {
-        for (ui, list, words) in
-            sides.iter_mut().zip([(&exchange.admitted, "came"), (&exchange.displaced, "went")]).map(|(ui, (l, w))| (ui, l, w))
-        {
+        for (ui, (list, words)) in sides.iter_mut().zip([(&exchange.admitted, "came"), (&exchange.displaced, "went")]) {
             ui.label(RichText::new(format!("{} {words}", list.len())).strong());
         }
     });
     let height = ui.text_style_height(&eframe::egui::TextStyle::Body);
     let rows = exchange.admitted.len().max(exchange.displaced.len());
-    if rows == 0 {
-        ui.label(RichText::new(format!("Nobody came into the cache or left it in step {step}.")).color(ink.quiet));
-        return;
-    }
     ScrollArea::vertical().id_salt("exchange").auto_shrink(false).show_rows(ui, height, rows, |ui, range| {
         for row in range {
             ui.columns(2, |sides| {
@@ -89,8 +97,8 @@ fn entry(ui: &mut Ui, look: &Look<'_>, moved: &Moved, ink: &Ink, commands: &mut 
     ui.style_mut().wrap_mode = Some(TextWrapMode::Truncate);
     let score = moved.score.map_or_else(|| "-".to_owned(), number);
     // The marked role has a sign besides its colour, and so has what is selected.
-    let sign = if is_marked(&look.plan.stream, moved.write) { "◆ " } else { "" };
-    let mut text = RichText::new(format!("{sign}{}  {score}", short_name(&look.plan.stream, moved.write)));
+    let sign = if is_marked(&look.plan.stream, moved.write) { "* " } else { "" };
+    let mut text = RichText::new(format!("{score}  {sign}{}", short_name(&look.plan.stream, moved.write)));
     if !sign.is_empty() {
         text = text.color(ink.mark);
     }
@@ -106,21 +114,27 @@ fn entry(ui: &mut Ui, look: &Look<'_>, moved: &Moved, ink: &Ink, commands: &mut 
 #[derive(Default)]
 pub(super) struct Events {
     picture: Cached<Key<Canvas>, TextureHandle>,
-    exchange: Cached<Key<()>, Exchange>,
+    exchange: Cached<Key<()>, (Option<usize>, Exchange)>,
 }
 
 impl Events {
     /// The marks of all steps, and the lists of the last one.
     pub(super) fn show(&mut self, ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, commands: &mut Vec<Command>) {
         let Self { picture, exchange } = self;
-        let step = held.chunks.checked_sub(1);
-        let exchange = step.map(|step| &*exchange.get(Key::new(look, held.lane, held.head, held.chunks, ()), || Exchange::of(held, step)));
+        let now = held.chunks.checked_sub(1);
+        let (step, exchange) = exchange.get(Key::new(look, held.lane, held.head, held.chunks, ()), || {
+            let step = last_step(held.trace, held.head, held.chunks);
+            (step, step.map(|s| Exchange::of(held, s)).unwrap_or_default())
+        });
+        let exchange: &Exchange = exchange;
+        // What is marked in the picture is of the step at the playhead.
+        let here = if *step == now { Some(exchange) } else { None };
         let size = vec2(ui.available_width(), ui.available_height().max(80.0));
         let beside = size.x >= 380.0;
         let side = if beside { (size.x * 0.42).min(300.0) } else { 0.0 };
         if !beside && size.y < 260.0 {
             // No room for both: the picture.
-            plot(ui, look, held, exchange, size, picture, commands);
+            plot(ui, look, held, here, size, picture, commands);
             return;
         }
         let plot_size = if beside { vec2(size.x - side - 8.0, size.y) } else { vec2(size.x, size.y * 0.5) };
@@ -130,12 +144,10 @@ impl Events {
             eframe::egui::Layout::top_down(eframe::egui::Align::Min)
         };
         ui.with_layout(layout, |ui| {
-            plot(ui, look, held, exchange, plot_size, picture, commands);
-            ui.vertical(|ui| {
-                let (Some(step), Some(exchange)) = (step, exchange) else { return };
-                let text = format!("Step {step}, by falling score. Nobody takes one other's place: the largest of all scores stay.");
-                ui.add(eframe::egui::Label::new(RichText::new(text).size(SMALL).color(Ink::of(ui).quiet)).wrap());
-                lists(ui, look, step, exchange, commands);
+            plot(ui, look, held, here, plot_size, picture, commands);
+            ui.vertical(|ui| match (*step, now) {
+                (Some(step), Some(now)) => lists(ui, look, &heading(step, now), exchange, commands),
+                _ => drop(ui.label(RichText::new("Nobody has come into the cache yet.").color(Ink::of(ui).quiet))),
             });
         });
     }
@@ -268,7 +280,7 @@ fn hover(look: &Look<'_>, held: &Held<'_>, response: &Response, chart: &Chart, c
 mod tests {
     use super::*;
     use crate::layer::lola::residency::Residency;
-    use crate::trace::{Axis as TraceAxis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
+    use crate::trace::{Axis as TraceAxis, ChannelSpec, Heads, Kind, Tolerance, TraceBlock, Values, Width};
 
     #[test]
     fn those_who_came_and_went_are_told_by_falling_score() {

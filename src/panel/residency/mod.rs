@@ -12,8 +12,8 @@ mod text_rows;
 
 use eframe::egui::{Label, RichText, TextureHandle, Ui};
 
-pub(super) use self::events::{Exchange, Moved, lists, short_name};
-pub(super) use self::held::{Indexed, Tab, index, lanes, tabs};
+pub(super) use self::events::{Exchange, heading, last_step, lists, short_name};
+pub(super) use self::held::{Held as Memories, Indexed, Tab, index, lanes, tabs};
 pub use self::picture::cells;
 
 use self::age::Age;
@@ -79,7 +79,12 @@ pub struct ResidencyPanel {
 impl Panel for ResidencyPanel {
     fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let is_text = self.view == View::Text;
-        let lanes: Vec<usize> = if is_text { (0..look.lanes.len()).collect() } else { lanes(look, &[]) };
+        let mut lanes = lanes(look, &[]);
+        if is_text {
+            // Those that keep a cache come first: they are what the panel is about.
+            let others: Vec<usize> = (0..look.lanes.len()).filter(|l| !lanes.contains(l)).collect();
+            lanes.extend(others);
+        }
         if lanes.is_empty() {
             ui.horizontal(|ui| tabs(ui, &mut self.view, &TABS, 280.0));
             words(ui, if is_text { "No lane is switched on." } else { "No lane here keeps a sparse cache; add a LoLA lane." });

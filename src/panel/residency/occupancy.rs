@@ -109,16 +109,21 @@ fn draw_lines(ui: &Ui, chart: &Chart, held: &Held<'_>, ink: &Ink) {
     let mut chunks = 1;
     while chunks <= held.chunks {
         for (line, n) in all.iter_mut().zip(held.occupancy(chunks)) {
-            if n > 0 {
-                let y = chart.y_of(n as f64);
-                line.push(pos2(chart.x_of((chunks.saturating_sub(stride)) as f64), y));
-                line.push(pos2(chart.x_of(chunks as f64), y));
+            let (from, to) = (chart.x_of(chunks.saturating_sub(stride) as f64), chart.x_of(chunks as f64));
+            let y = chart.y_of(n as f64);
+            match line.last_mut() {
+                _ if n == 0 => {}
+                // As many as before: the line goes on, so that its dashes do.
+                Some(last) if (last.y - y).abs() < f32::EPSILON => last.x = to,
+                _ => line.extend([pos2(from, y), pos2(to, y)]),
             }
         }
         // The last step is always drawn.
         chunks = if chunks < held.chunks { (chunks + stride).min(held.chunks) } else { chunks + 1 };
     }
-    for (points, (colour, dash)) in all.iter().zip(lines(ink)) {
+    // The cache's is solid; the window's dashes lie over it where both are equal.
+    for i in [1, 2, 0] {
+        let (points, (colour, dash)) = (&all[i], lines(ink)[i]);
         line::draw(&painter, points, Stroke::new(1.8, colour), dash);
     }
 }

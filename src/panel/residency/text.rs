@@ -139,43 +139,44 @@ impl<'a> Places<'a> {
 
 /// What a token's box looks like.
 #[derive(Clone, Copy)]
-struct Look1 {
+struct Style {
     fill: Color32,
     text: Color32,
-    line: Option<(Color32, Dash)>,
+    /// A line below: its colour, its width and its dashes.
+    line: Option<(Color32, f32, Dash)>,
     frame: Option<Color32>,
 }
 
-fn style(place: Where, ink: &Ink) -> Look1 {
-    let plain = Look1 { fill: Color32::TRANSPARENT, text: ink.text, line: None, frame: None };
+fn style_of(place: Where, ink: &Ink) -> Style {
+    let plain = Style { fill: Color32::TRANSPARENT, text: ink.text, line: None, frame: None };
     match place {
-        Where::Window => Look1 { fill: blend(ink.paper, ink.window, 0.30), line: Some((ink.window, Dash::Solid)), ..plain },
-        Where::Raw => Look1 { line: Some((ink.window, Dash::Long)), ..plain },
+        Where::Window => Style { fill: blend(ink.paper, ink.window, 0.30), line: Some((ink.window, 2.4, Dash::Solid)), ..plain },
+        Where::Raw => Style { line: Some((ink.window, 1.6, Dash::Long)), ..plain },
         // Black on yellow reads in both themes.
         Where::Whole => {
-            Look1 { fill: ink.cache, text: Color32::from_gray(16), frame: Some(blend(ink.cache, Color32::BLACK, 0.45)), ..plain }
+            Style { fill: ink.cache, text: Color32::from_gray(16), frame: Some(blend(ink.cache, Color32::BLACK, 0.45)), ..plain }
         }
-        Where::Folded => Look1 { fill: blend(ink.paper, ink.state, 0.55), line: Some((ink.plain, Dash::Dots)), ..plain },
-        Where::Gone => Look1 { text: ink.quiet, ..plain },
-        Where::NotYet => Look1 { text: blend(ink.paper, ink.text, 0.62), ..plain },
+        Where::Folded => Style { fill: blend(ink.paper, ink.state, 0.55), line: Some((ink.plain, 1.0, Dash::Solid)), ..plain },
+        Where::Gone => Style { text: ink.quiet, ..plain },
+        Where::NotYet => Style { text: blend(ink.paper, ink.text, 0.62), ..plain },
     }
 }
 
 /// A token's box, its letters and its line.
 fn paint(painter: &Painter, rect: Rect, galley: &Arc<Galley>, place: Where, ink: &Ink) {
-    let look = style(place, ink);
-    painter.rect_filled(rect, 2.0, look.fill);
+    let style = style_of(place, ink);
+    painter.rect_filled(rect, 2.0, style.fill);
     let at = pos2(rect.left() + PAD, rect.center().y - galley.size().y / 2.0);
-    painter.galley_with_override_text_color(at, Arc::clone(galley), look.text);
+    painter.galley_with_override_text_color(at, Arc::clone(galley), style.text);
     let under = |y: f32| [pos2(rect.left() + 1.0, y), pos2(rect.right() - 1.0, y)];
-    if let Some((colour, dash)) = look.line {
-        line::draw(painter, &under(rect.bottom() - 1.0), Stroke::new(1.6, colour), dash);
+    if let Some((colour, width, dash)) = style.line {
+        line::draw(painter, &under(rect.bottom() - width / 2.0), Stroke::new(width, colour), dash);
     }
-    if let Some(frame) = look.frame {
+    if let Some(frame) = style.frame {
         painter.rect_stroke(rect, 2.0, Stroke::new(1.0, frame), StrokeKind::Inside);
     }
     if place == Where::Gone {
-        painter.line_segment(under(rect.center().y), Stroke::new(1.0, look.text));
+        painter.line_segment(under(rect.center().y), Stroke::new(1.0, style.text));
     }
 }
 
@@ -195,10 +196,9 @@ pub(super) struct Text {
 impl Text {
     pub(super) fn show(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, indexed: &mut Option<Indexed>, commands: &mut Vec<Command>) {
         let ink = Ink::of(ui);
-        let head = look.kv_head.max(look.query_head);
         let places = Places::new(look, lane, indexed);
         let writes = look.plan.stream.writes();
-        let counts = *self.counts.get(Key::new(look, lane, head, places.seen, (places.written, look.kv_head)), || {
+        let counts = *self.counts.get(Key::new(look, lane, look.query_head, places.seen, (places.written, look.kv_head)), || {
             let mut counts = [0; 6];
             (0..writes).for_each(|w| counts[places.at(w) as usize] += 1);
             counts
@@ -246,9 +246,9 @@ impl Text {
             }
             if let Some(name) = marked_name(&look.plan.stream) {
                 let galley = ui.painter().layout_no_wrap(name.to_owned(), font, ink.text);
-                let (rect, response) = ui.allocate_exact_size(galley.size() + vec2(2.0 * PAD + 4.0, 5.0), Sense::hover());
+                let (rect, response) = ui.allocate_exact_size(galley.size() + vec2(2.0 * PAD + 4.0, 3.0), Sense::hover());
                 response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("{name}: a line above")));
-                ui.painter().galley(rect.min + vec2(PAD + 2.0, 4.0), galley, ink.text);
+                ui.painter().galley(rect.min + vec2(PAD + 2.0, 2.0), galley, ink.text);
                 over(ui.painter(), rect, ink);
             }
             if ui.small_button("Playhead").on_hover_text("Scroll to the newest token that is written").clicked() {

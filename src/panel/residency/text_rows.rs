@@ -22,7 +22,7 @@ pub(super) fn shown(stream: &Stream, write: usize) -> String {
 /// What is drawn for a character.
 fn seen(c: char) -> char {
     match c {
-        '\n' => '⏎',
+        '\n' => '¶',
         '\t' => '»',
         c if c.is_control() => '·',
         c => c,
@@ -41,14 +41,19 @@ pub(super) struct Rows {
 impl Rows {
     /// Cuts a stream into rows of `width` points; `glyph` says how wide a character is. A token with a line end ends its row.
     pub(super) fn new(stream: &Stream, width: f32, mut glyph: impl FnMut(char) -> f32) -> Self {
+        // Nearly all characters are among the first 128, and a long stream has hundreds of thousands.
+        let plain: Vec<f32> = (0..128_u8).map(|c| glyph(seen(char::from(c)))).collect();
         let mut known: HashMap<char, f32> = HashMap::new();
-        let mut wide = |c: char| *known.entry(c).or_insert_with(|| glyph(c));
+        let mut wide = |c: char| match plain.get(c as usize) {
+            Some(width) => *width,
+            None => *known.entry(c).or_insert_with(|| glyph(c)),
+        };
         let texts = stream.labels().tokens.as_ref();
         let (mut starts, mut edges) = (vec![0], Vec::with_capacity(stream.writes()));
         let (mut left, mut ended) = (0.0_f32, false);
         for write in 0..stream.writes() {
             let letters: f32 = match texts.and_then(|t| t.get(write)) {
-                Some(text) if !text.is_empty() => text.chars().map(|c| wide(seen(c))).sum(),
+                Some(text) if !text.is_empty() => text.chars().map(|c| wide(if c.is_ascii() { c } else { seen(c) })).sum(),
                 Some(_) => wide('·'),
                 None => write.to_string().chars().map(&mut wide).sum(),
             };
@@ -125,7 +130,7 @@ mod tests {
         assert_eq!([10.0, 34.0, 40.0, 200.0].map(|x| rows.at(0, x)), [Some(0), None, Some(1), None]);
         assert_eq!([0, 2, 3, 5].map(|w| rows.row_of(w)), [0, 0, 1, 3]);
         assert_eq!(shown(&stream(None, 3), 2), "2");
-        assert_eq!(shown(&stream(Some(&["a\n", "\u{1b}"]), 2), 0), "a⏎");
+        assert_eq!(shown(&stream(Some(&["a\n", "\u{1b}"]), 2), 0), "a¶");
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use eframe::egui::{Response, Shape, Stroke, TextureHandle, Ui, Vec2, pos2};
 
 use super::blind::{self, shade, shade_steps};
 use super::model::{Candidate, Fate, bin, bin_range, candidates};
-use super::step::tell_candidate;
+use super::step::{height, tell_candidate};
 use super::token::path;
 use super::{BINS, Held};
 use crate::app::command::Command;
@@ -92,7 +92,7 @@ pub(super) fn threshold_line(ui: &Ui, chart: &Chart, held: &Held<'_>, ink: &Ink)
     let mut step = 0;
     while step <= held.chunks {
         let last = (step + stride).min(held.chunks).max(step + 1) - 1;
-        match (step < held.chunks).then(|| held.threshold(last)).flatten() {
+        match (step < held.chunks).then(|| held.threshold_line(last)).flatten() {
             Some(t) => {
                 let y = chart.y_of(t);
                 line.push(pos2(chart.x_of(step as f64), y));
@@ -116,11 +116,11 @@ pub(super) fn stride(chart: &Chart) -> usize {
 
 /// The scores of the selected tokens in every step in which they were candidates.
 fn score_lines(ui: &Ui, chart: &Chart, look: &Look<'_>, held: &Held<'_>, ink: &Ink) {
-    const MOST: usize = 32;
+    const MOST: usize = 12;
     let current = look.selection.current();
     let others = look.selection.tokens().iter().copied().filter(|t| Some(*t) != current).take(MOST);
     for token in others.chain(current) {
-        let line: Vec<_> = path(held, token).into_iter().map(|(s, score)| chart.pos(s as f64 + 0.5, score)).collect();
+        let line: Vec<_> = path(held, token).into_iter().map(|(s, score)| pos2(chart.x_of(s as f64 + 0.5), height(chart, score))).collect();
         let Some(last) = line.last().copied() else { continue };
         let is_current = Some(token) == current;
         chart.painter(ui).add(Shape::line(line, Stroke::new(if is_current { 1.6 } else { 1.0 }, ink.select)));

@@ -122,6 +122,11 @@ impl Held<'_> {
         self.threshold?.values(self.head).get(step).filter(|t| !t.is_nan())
     }
 
+    /// The threshold where it is a line that can be drawn: where hands keep all of the cache, no score is enough.
+    fn threshold_line(&self, step: usize) -> Option<f64> {
+        self.threshold(step).filter(|t| t.is_finite())
+    }
+
     /// The score of a token in a step, where it was a candidate and is recorded.
     fn score(&self, token: usize, step: usize) -> Option<f64> {
         let place = self.ids.wholes_at(self.head, step).binary_search(&(token as i32)).ok()?;

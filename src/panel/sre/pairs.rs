@@ -21,7 +21,7 @@ use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
 use crate::widget::lasso::Lasso;
 use crate::widget::line::Dash;
-use crate::widget::palette::{Ink, NAN};
+use crate::widget::palette::{Ink, NAN, blend};
 use crate::widget::raster::{self, Mark, Point, nearest};
 use crate::widget::ticks::{Scale, grouped, number};
 
@@ -41,8 +41,8 @@ enum Against {
 impl Against {
     fn label(self) -> &'static str {
         match self {
-            Self::Length => "length of the value, |v|",
-            Self::Novelty => "novelty of the key, 1 - largest cosine",
+            Self::Length => "length of the value",
+            Self::Novelty => "novelty of the key",
         }
     }
 }
@@ -228,7 +228,7 @@ fn plot(
     let x = axis(against.label(), dots.list.iter().map(|d| d.of(against)));
     let (response, chart) = Chart::show(ui, size, x, held.binned.axis.clone(), &legend, &describe);
     let (response, caught) = lasso.ui(ui, &response, chart.rect);
-    if let Some(t) = held.chunks.checked_sub(1).and_then(|s| held.threshold(s)) {
+    if let Some(t) = held.chunks.checked_sub(1).and_then(|s| held.threshold_line(s)) {
         chart.painter(ui).hline(chart.rect.x_range(), chart.y_of(t), Stroke::new(1.8, ink.limit));
     }
     // What is not known has no place here.
@@ -287,7 +287,7 @@ fn draw(ui: &Ui, look: &Look<'_>, chart: &Chart, placed: &[(&Dot, Pos2)], many: 
             if !d.candidate.score.is_finite() {
                 painter.circle_filled(*at, 3.0, NAN);
             } else if d.candidate.fate == Fate::Kept {
-                painter.add(triangle(*at, 3.4, true, ink.cache, Stroke::new(0.6, ink.text)));
+                painter.add(triangle(*at, 3.4, true, ink.cache, Stroke::new(0.8, blend(ink.cache, Color32::BLACK, 0.5))));
             } else {
                 painter.add(triangle(*at, 3.2, false, ink.paper, Stroke::new(1.1, ink.plain)));
             }

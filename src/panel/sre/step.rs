@@ -57,7 +57,7 @@ pub(super) fn this_step(
             left = right;
         }
     }
-    if let Some(t) = held.chunks.checked_sub(1).and_then(|s| held.threshold(s)) {
+    if let Some(t) = held.chunks.checked_sub(1).and_then(|s| held.threshold_line(s)) {
         painter.hline(chart.rect.x_range(), chart.y_of(t), Stroke::new(1.8, ink.limit));
     }
     let points: Vec<_> = list.iter().map(|c| place(&chart, c, most)).collect();

@@ -8,7 +8,7 @@ use super::{BINS, Held};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
 use crate::panel::common::{Key, facts, is_marked, marked_name, plural, point_at, select_ring, words};
-use crate::panel::residency::{Exchange, Moved, lists, short_name};
+use crate::panel::residency::{Exchange, Memories, heading, last_step, lists, short_name};
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, diamond, triangle};
 use crate::widget::lasso::Lasso;
@@ -25,7 +25,7 @@ const WIDE: f32 = 500.0;
 #[derive(Default)]
 pub(super) struct Whole {
     lasso: Lasso,
-    exchange: Cached<Key<()>, Exchange>,
+    exchange: Cached<Key<()>, (Option<usize>, Exchange)>,
 }
 
 impl Whole {
@@ -40,24 +40,19 @@ impl Whole {
             plot(ui, look, held, list, (step, size), lasso, commands);
             return;
         }
-        let exchange = exchange.get(Key::new(look, held.lane, held.head, held.chunks, ()), || exchange_of(list));
+        let (last, exchange) = exchange.get(Key::new(look, held.lane, held.head, held.chunks, ()), || {
+            let trace = look.lanes[held.lane].trace;
+            let last = last_step(trace, held.head, held.chunks);
+            let Held { index, lane, head, chunks, chunk, .. } = *held;
+            let memories = Memories { index, trace, lane, head, chunks, chunk };
+            (last, last.map(|s| Exchange::of(&memories, s)).unwrap_or_default())
+        });
         let side = (size.x * 0.36).min(280.0);
         ui.with_layout(Layout::left_to_right(Align::Min), |ui| {
             plot(ui, look, held, list, (step, vec2(size.x - side - 8.0, size.y)), lasso, commands);
-            ui.vertical(|ui| lists(ui, look, step, exchange, commands));
+            ui.vertical(|ui| lists(ui, look, &heading(last.unwrap_or(step), step), exchange, commands));
         });
     }
-}
-
-/// Who came and who went, each by falling score.
-fn exchange_of(list: &[Candidate]) -> Exchange {
-    let of = |from_window: bool| {
-        let moved = list.iter().filter(|c| c.moved() && c.from_window == from_window);
-        let mut moved: Vec<Moved> = moved.map(|c| Moved { write: c.write, score: Some(f64::from(c.score)) }).collect();
-        moved.sort_by(|a, b| b.score.unwrap_or(0.0).total_cmp(&a.score.unwrap_or(0.0)).then(a.write.cmp(&b.write)));
-        moved
-    };
-    Exchange { admitted: of(true), displaced: of(false) }
 }
 
 fn plot(
@@ -88,7 +83,7 @@ fn plot(
     let (response, chart) = Chart::show(ui, size, x, held.binned.axis.clone(), &legend, &describe);
     let (response, caught) = lasso.ui(ui, &response, chart.rect);
     bars(ui, &chart, list, &ink);
-    if let Some(t) = held.threshold(step) {
+    if let Some(t) = held.threshold_line(step) {
         chart.painter(ui).hline(chart.rect.x_range(), chart.y_of(t), Stroke::new(1.8, ink.limit));
     }
     let points: Vec<Pos2> = list.iter().map(|c| place(&chart, c)).collect();
@@ -216,25 +211,4 @@ fn hover(
         facts(response, &format!("step {step}"), &rows);
     }
     point_at(response, None, commands);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_those_that_move_are_listed_the_highest_score_first() {
-        let of = |write, score, fate, from_window| Candidate { write, score, fate, from_window };
-        let list = [
-            of(1, 9.0, Fate::Kept, false),
-            of(2, 1.0, Fate::Folded, false),
-            of(3, 2.0, Fate::Folded, false),
-            of(7, 5.0, Fate::Kept, true),
-            of(8, 5.0, Fate::Kept, true),
-            of(9, 0.5, Fate::Folded, true),
-        ];
-        let exchange = exchange_of(&list);
-        let writes = |moved: &[Moved]| moved.iter().map(|m| m.write).collect::<Vec<_>>();
-        assert_eq!((writes(&exchange.admitted), writes(&exchange.displaced)), (vec![7, 8], vec![3, 2]));
-    }
 }
