@@ -277,7 +277,7 @@ fn the_shipped_sessions_are_whole() {
     }
     names.sort();
     let tasks = mnemoscope::task::TASKS.iter().map(|t| format!("{}.ron", t.name()));
-    let mut expected: Vec<String> = tasks.chain(["smollm2_needle.ron".to_owned()]).collect();
+    let mut expected: Vec<String> = tasks.chain(["needle_kept.ron".to_owned(), "smollm2_needle.ron".to_owned()]).collect();
     expected.sort();
     assert_eq!(names, expected);
     assert_eq!(Session::open(Path::new("sessions/smollm2_needle.ron")).unwrap(), Session::default());

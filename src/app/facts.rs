@@ -135,7 +135,12 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
     }
     if let Some(step) = index.left(write).filter(|&s| s < done) {
         let by = lane.trace.channel("admitted").map_or(&[][..], |c| c.wholes_at(head_of(c, look), step));
-        facts.row("displaced at", format!("step {step}, by {}", tokens(by)));
+        let head = lane.trace.channel("displaced").map_or(0, |c| head_of(c, look));
+        if hand::evicts(&lane.plan.setup.hands, head, write, step) {
+            facts.row("evicted at", format!("the end of step {step}, by hand"));
+        } else {
+            facts.row("displaced at", format!("step {step}, by {}", tokens(by)));
+        }
     }
     facts
 }

@@ -147,7 +147,14 @@ impl Row {
     /// What the user set, in short.
     fn settings(&self) -> String {
         let weights = self.lane.weights.iter().map(|w| format!("weights = {}", w.display()));
-        Some(settings(self.lane.params.0.iter())).filter(|s| !s.is_empty()).into_iter().chain(weights).collect::<Vec<_>>().join(", ")
+        let hands = self.lane.hands.iter().map(ToString::to_string);
+        Some(settings(self.lane.params.0.iter()))
+            .filter(|s| !s.is_empty())
+            .into_iter()
+            .chain(weights)
+            .chain(hands)
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 
@@ -294,7 +301,7 @@ impl Table {
             Err(error) => json!({ "seed": seed, "error": error }),
         };
         json!({
-            "name": row.lane.name, "layer": row.lane.layer, "enabled": row.lane.enabled, "weights": row.lane.weights,
+            "name": row.lane.name, "layer": row.lane.layer, "enabled": row.lane.enabled, "weights": row.lane.weights, "hands": row.lane.hands,
             "set": row.lane.params, "params": first.map(|s| &s.params), "error": row.error(), "score": summary_json(row.summary()),
             "state_numbers": first.map(|s| s.cost.state_numbers), "state_bytes": first.map(|s| s.cost.state_numbers * NUMBER),
             "memory_share": first.map(|s| s.memory_share), "write_madds": first.map(|s| s.cost.write_madds),

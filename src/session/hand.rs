@@ -174,6 +174,13 @@ pub fn check(kind: &dyn LayerKind, setup: &Setup, hand: &Hand) -> Result<(), Str
     kind.check_hand(setup, hand)
 }
 
+/// True if it was a hand that took a write out of the cache of a head in its step number `step` (from 0), as `displaced` has it: a hand acts
+/// on what the update of the step before it left.
+#[must_use]
+pub fn evicts(hands: &[Hand], kv_head: usize, write: usize, step: usize) -> bool {
+    hands.iter().any(|h| h.kv_head == kv_head && h.step == step + 1 && h.what == Act::Evict { write })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,6 +198,7 @@ mod tests {
             (forgotten(&all, 0, 1), forgotten(&all, 0, 2), forgotten(&all, 0, 9), forgotten(&all, 1, 9)),
             (None, Some(2), Some(3), None)
         );
+        assert!(evicts(&all, 0, 5, 1) && !evicts(&all, 0, 5, 2) && !evicts(&all, 1, 5, 1) && !evicts(&all, 0, 4, 1));
         assert!(keeps(&all, 1, 4, 2) && keeps(&all, 1, 4, 7) && !keeps(&all, 1, 4, 1) && !keeps(&all, 0, 4, 7) && !keeps(&all, 1, 5, 7));
     }
 

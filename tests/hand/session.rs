@@ -94,3 +94,14 @@ fn a_lane_differs_from_its_twin_from_the_hand_on() {
     session.take_source(Source::Task(TaskSource { name: "drift".to_owned(), params: Params::default() }));
     assert!(session.lanes.iter().all(|l| l.hands.is_empty()));
 }
+
+/// The shipped example: two needles that the cache loses are found where hands keep them, and one that it has is lost where it is
+/// evicted. Eight questions a needle, all with the same end.
+#[test]
+fn needles_that_are_kept_are_found_and_one_that_is_evicted_is_not() {
+    let session = Session::open(std::path::Path::new("sessions/needle_kept.ron")).unwrap();
+    let plan = Arc::new(Plan::new(&session, None).unwrap());
+    let result = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
+    let right = |trace: &LaneTrace| trace.channel("correct").unwrap().wholes(0).iter().sum::<i32>();
+    assert_eq!(result.traces.iter().map(right).collect::<Vec<_>>(), [32, 16, 32, 8]);
+}

@@ -102,16 +102,38 @@ pub fn of_piece(piece: &Piece, session: &Session, base_dir: Option<&Path>, captu
         let file = resolve(path, base_dir);
         std::fs::read(&file).map_or_else(|_| file.display().to_string(), |bytes| Hash::default().with(&bytes).text())
     });
-    let all = json!({
+    let mut all = json!({
         "source": source, "seed": piece.seed, "lane": lane.name, "layer": lane.layer, "params": params, "set_seed": lane.params.get("seed"),
         "weights": weights, "step": if own_step { None } else { Some(step) }, "gpu": gpu,
     });
+    // Only where there are any: the keys of other lanes stay as they were.
+    if !lane.hands.is_empty() {
+        all["hands"] = json!(lane.hands);
+    }
     Hash::default().with(all.to_string().as_bytes()).text()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::hand::{Act, Hand};
+
+    #[test]
+    fn what_is_done_by_hand_is_part_of_a_key() {
+        let mut lane = LaneSpec::new("a", "linear", Params::default());
+        let key = |lane: &LaneSpec| {
+            let piece = Piece { seed: 0, task: Vec::new(), varied: Vec::new(), lane: lane.clone() };
+            of_piece(&piece, &Session::default(), None, "c", 64, false)
+        };
+        let forget = |step| Hand { step, kv_head: 0, what: Act::Forget };
+        let plain = key(&lane);
+        lane.hands = vec![forget(3)];
+        let three = key(&lane);
+        lane.hands = vec![forget(4)];
+        assert!(plain != three && three != key(&lane));
+        lane.hands.clear();
+        assert_eq!(key(&lane), plain);
+    }
 
     #[test]
     fn the_hash_is_fnv_1a() {
