@@ -16,7 +16,7 @@ use crate::trace::LaneTrace;
 /// The most events that are listed; more are counted.
 pub const LISTED: usize = 2_000_000;
 
-/// Stretches of the stream in which the density of events is counted.
+/// The most stretches of the stream in which the density of events is counted: as many as there are steps, if those are fewer.
 pub const STRETCHES: usize = 512;
 
 /// Which events are wanted.
@@ -104,7 +104,7 @@ impl Listing {
 pub struct Shown {
     /// Their places in [`Listing::hits`], ascending.
     pub places: Vec<u32>,
-    /// How many there are of each kind in each of [`STRETCHES`] stretches of the stream, by kind.
+    /// How many there are of each kind in each stretch of the stream, by kind.
     pub density: Vec<Vec<u32>>,
     /// Counts the lists of the window: pictures are kept under it.
     pub number: u64,
@@ -133,6 +133,8 @@ pub struct Study {
     at: Option<Hit>,
     work: Option<Work<Told>>,
     number: u64,
+    /// The names of the lanes that were listed last.
+    lanes: Vec<String>,
 }
 
 impl Study {
@@ -214,7 +216,17 @@ impl Study {
         let same = self.is_of(plan, heads) && self.of.as_ref().is_some_and(|of| of.criteria == self.filter.criteria);
         if !same {
             self.listing = None;
+        }
+        if self.of.is_some() && !self.is_of(plan, heads) {
             self.at = None;
+        }
+        let names: Vec<String> = plan.lanes.iter().map(|l| l.name.clone()).collect();
+        if names != self.lanes {
+            // Lanes are left out by number: those of other lanes mean nothing.
+            if !self.lanes.is_empty() {
+                self.filter.without.clear();
+            }
+            self.lanes = names;
         }
         self.shown = self.shown.take().filter(|_| same);
         let criteria = self.filter.criteria.clone();
@@ -232,7 +244,7 @@ impl Study {
                     listing
                 }
             };
-            teller.part(Told::Shown(Shown { number, ..show(&listing, &filter, plan.stream.writes()) }));
+            teller.part(Told::Shown(Shown { number, ..show(&listing, &filter, plan.stream.writes(), plan.steps().clamp(1, STRETCHES)) }));
             Ok(())
         }));
     }
@@ -263,7 +275,8 @@ impl Study {
             Some(at) => From::Hit(at),
             None => From::Moment(writes),
         };
-        let hit = match self.list(plan, heads).filter(|(listing, _)| !listing.cut()) {
+        // A list that is being made anew is still that of the filter before.
+        let hit = match self.list(plan, heads).filter(|(listing, _)| !listing.cut() && !self.running()) {
             Some((listing, shown)) => found(listing, shown, from, forwards),
             None if forwards => next(&lanes, from, |k| self.filter.wants(k)),
             None => previous(&lanes, from, |k| self.filter.wants(k)),
@@ -332,14 +345,14 @@ fn list(plan: &Plan, traces: &[LaneTrace], heads: HeadsShown, criteria: &Criteri
     Some(listing)
 }
 
-fn show(listing: &Listing, filter: &Filter, writes: usize) -> Shown {
-    let mut shown = Shown { density: vec![vec![0; STRETCHES]; EventKind::ALL.len()], ..Shown::default() };
+fn show(listing: &Listing, filter: &Filter, writes: usize, stretches: usize) -> Shown {
+    let mut shown = Shown { density: vec![vec![0; stretches]; EventKind::ALL.len()], ..Shown::default() };
     for (place, hit) in listing.hits.iter().enumerate() {
         let kind = listing.kind(*hit);
         if filter.wants(kind) && filter.wants_lane(usize::from(hit.lane)) {
             shown.places.push(place as u32);
-            let stretch = (hit.seen as usize).saturating_sub(1) * STRETCHES / writes.max(1);
-            shown.density[kind as usize][stretch.min(STRETCHES - 1)] += 1;
+            let stretch = (hit.seen as usize).saturating_sub(1) * stretches / writes.max(1);
+            shown.density[kind as usize][stretch.min(stretches - 1)] += 1;
         }
     }
     shown
@@ -366,16 +379,16 @@ mod tests {
     #[test]
     fn what_is_shown_is_what_the_filter_wants_and_the_counts_say_what_there_would_be() {
         let listing = listing();
-        let all = show(&listing, &Filter::default(), 128);
+        let all = show(&listing, &Filter::default(), 128, STRETCHES);
         assert_eq!(all.places, [0, 1, 2, 3]);
         // 64 of 128 writes are the first half: (64 - 1) * 512 / 128 = 252; the end is the last stretch.
         let founders = &all.density[EventKind::Founder as usize];
         assert_eq!((founders[252], founders[508], founders.iter().sum::<u32>()), (1, 1, 2));
         let mut filter = Filter { without: vec![0], ..Filter::default() };
-        assert_eq!(show(&listing, &filter, 128).places, [1, 2]);
+        assert_eq!(show(&listing, &filter, 128, STRETCHES).places, [1, 2]);
         assert_eq!((listing.of_kind(EventKind::Founder, &filter), listing.of_kind(EventKind::Admission, &filter)), (0, 2));
         filter = Filter { kinds: [true, false, false, false, false, false, false, false], ..Filter::default() };
-        assert_eq!(show(&listing, &filter, 128).places, [0, 3]);
+        assert_eq!(show(&listing, &filter, 128, STRETCHES).places, [0, 3]);
         assert_eq!((listing.of_lane(0, &filter), listing.of_lane(1, &filter)), (2, 0));
         assert!(!listing.cut());
     }
@@ -383,7 +396,7 @@ mod tests {
     #[test]
     fn the_list_is_gone_through_in_both_directions() {
         let listing = listing();
-        let shown = show(&listing, &Filter::default(), 128);
+        let shown = show(&listing, &Filter::default(), 128, STRETCHES);
         let go = |from, forwards| found(&listing, &shown, from, forwards);
         assert_eq!(go(From::Moment(0), true), Some(hit(64, 0, 3)));
         assert_eq!(go(From::Hit(hit(64, 0, 3)), true), Some(hit(64, 1, 0)));

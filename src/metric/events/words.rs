@@ -53,7 +53,9 @@ impl LaneEvents<'_> {
         let row = row.map_or_else(|| "a row".to_owned(), |r| format!("row {r}"));
         let similarity = self.trace.channel("similarity").and_then(|c| {
             let x = c.values(event.head).get(c.range(event.head, write).start)?;
-            Some(format!("; its similarity to the nearest centroid was {}", exact(x, Some(c))))
+            // There is no centroid before the first chunk: there the similarity is to the key that founds row 0.
+            let to = if write < self.plan.setup.chunk { "the first key" } else { "the nearest centroid" };
+            Some(format!("; its similarity to {to} was {}", exact(x, Some(c))))
         });
         format!("{place} founded {row}{}", similarity.unwrap_or_default())
     }

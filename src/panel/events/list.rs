@@ -60,7 +60,7 @@ fn place_of(listing: &Listing, shown: &Shown, hit: Hit) -> Option<usize> {
 }
 
 fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneEvents<'_>, hit: Hit, event: &Event, commands: &mut Vec<Command>) {
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::CLICK);
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::click());
     let own = &look.lanes[lane.number()];
     let current = look.studies.events.at() == Some(hit);
     let sentence = sentence(look, lane, event);

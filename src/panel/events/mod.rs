@@ -4,7 +4,8 @@ mod controls;
 mod list;
 mod strip;
 
-use eframe::egui::{Align, Label, Layout, RichText, Ui};
+use eframe::egui::containers::menu::{MenuButton, MenuConfig};
+use eframe::egui::{Align, Label, Layout, PopupCloseBehavior, RichText, Ui};
 
 use super::common::{plural, words};
 use super::{Look, Panel};
@@ -20,13 +21,16 @@ use crate::widget::palette::Ink;
 pub const HELP: &str = "What happened in the run, read from what the lanes recorded, for the heads shown: each event is seen from the end of its chunk on.\n\n\
 Founders: a write that founded a row of a dictionary (OVQ). Admissions and evictions: a pair that entered the sparse cache, and one that was folded from it \
 into the state (LoLA). Ties: a margin below x, the gap between what a choice took and what it would have taken next (assignment, founding, \
-admission, answer): rounding could have chosen otherwise there. NaN or infinity: any real number that is none, but for an infinite margin and a \
+admission, answer). The formula: best - second < x, k.Dk of the nearest row minus that of the second, say: rounding could have chosen otherwise there. NaN or infinity: any real number that is none, but for an infinite margin and a \
 threshold that is NaN, which both mean \"none\". Small normalisers: phi(q)^T s of a read below a size, so that the epsilon of 1e-6 in phi(q)^T H / (phi(q)^T s + 1e-6) \
 counts; in LoLA the state's part alone, once the state holds something. Wrong answers: reads whose nearest code is not the right one. \
 Threshold: any number of a channel of your choice above or below a value.\n\n\
-The chips say how many there are, and leave a kind or a lane out. The strip draws, for every kind, how many fall in each stretch of the stream (darker or brighter: more; \
-hover for the number). In the list a click selects what the event is about; a double click, or Enter, also runs to it.\n\n\
+The chips say how many there are, and leave a kind or a lane out. The strip draws, for every kind, how many fall in each stretch of the stream (darker on light paper, brighter on dark: more). \
+Hover for the numbers. In the list a click selects what the event is about; a double click, or Enter, also runs to it.\n\n\
 N runs to the next event of the filter after the playhead, Shift+N to the one before; several at one moment are gone through one by one. Export writes the list as CSV.";
+
+/// The height of a cell, in points, below which the filter is behind a button.
+const LOW: f32 = 210.0;
 
 /// See [`HELP`].
 #[derive(Default)]
@@ -50,10 +54,19 @@ impl Panel for Events {
         }
         let found = study.list(look.plan, heads(look));
         ui.spacing_mut().item_spacing.y = 3.0;
-        first_row(ui, look, commands);
-        controls::kinds(ui, look, found.map(|(listing, _)| &**listing), commands);
-        controls::lanes(ui, look, found.map(|(listing, _)| &**listing), commands);
-        self.threshold.ui(ui, look, commands);
+        let editor = &mut self.threshold;
+        let mut filter = |ui: &mut Ui, commands: &mut Vec<Command>| {
+            controls::kinds(ui, look, found.map(|(listing, _)| &**listing), commands);
+            controls::lanes(ui, look, found.map(|(listing, _)| &**listing), commands);
+            editor.ui(ui, look, commands);
+        };
+        // In a low cell the list has the room, and the filter is behind a button.
+        if ui.available_height() < LOW {
+            first_row(ui, look, commands, Some(&mut filter));
+        } else {
+            first_row(ui, look, commands, None);
+            filter(ui, commands);
+        }
         let Some((listing, shown)) = found else {
             let text = if study.running() {
                 format!("Looking for events: {:.0} %", study.share() * 100.0)
@@ -76,8 +89,11 @@ impl Panel for Events {
     }
 }
 
+/// Draws what is wanted: the chips and the editor.
+type Filter<'a> = &'a mut dyn FnMut(&mut Ui, &mut Vec<Command>);
+
 /// The buttons that go through the events, how many there are, and the export.
-fn first_row(ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+fn first_row(ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>, filter: Option<Filter<'_>>) {
     let study = &look.studies.events;
     let found = study.list(look.plan, heads(look));
     ui.horizontal(|ui| {
@@ -89,6 +105,14 @@ fn first_row(ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
             if icon::button(ui, icon, name, false).on_hover_text(hint).clicked() {
                 commands.push(Command::View(ViewCommand::FindEvent { forwards }));
             }
+        }
+        if let Some(filter) = filter {
+            let stays = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+            let button = MenuButton::new(RichText::new("Filter").size(SMALL)).config(stays);
+            button.ui(ui, |ui| {
+                ui.set_max_width(420.0);
+                filter(ui, commands);
+            });
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let any = found.is_some_and(|(_, shown)| !shown.places.is_empty());

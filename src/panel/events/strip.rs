@@ -2,7 +2,7 @@
 
 use eframe::egui::{Align2, FontId, Rect, Role, Sense, Stroke, StrokeKind, TextureHandle, Ui, WidgetInfo, pos2, vec2};
 
-use crate::app::study::events::{STRETCHES, Shown};
+use crate::app::study::events::Shown;
 use crate::metric::events::EventKind;
 use crate::panel::Look;
 use crate::panel::common::{facts, playheads, texture};
@@ -51,8 +51,9 @@ impl Strip {
         ui.painter().rect_stroke(plot, 0.0, Stroke::new(1.0, ink.frame), StrokeKind::Outside);
         playheads(ui, look, &chart, |w| w as f64);
         let Some(pointer) = response.hover_pos().filter(|p| plot.contains(*p)) else { return };
-        let stretch = (((pointer.x - plot.left()) / plot.width() * STRETCHES as f32) as usize).min(STRETCHES - 1);
-        let (from, to) = (stretch * writes / STRETCHES, ((stretch + 1) * writes).div_ceil(STRETCHES));
+        let stretches = shown.density[0].len();
+        let stretch = (((pointer.x - plot.left()) / plot.width() * stretches as f32) as usize).min(stretches - 1);
+        let (from, to) = (stretch * writes / stretches, ((stretch + 1) * writes).div_ceil(stretches));
         let rows: Vec<(&str, String)> = kinds.iter().map(|k| (k.title(), shown.density[*k as usize][stretch].to_string())).collect();
         facts(&response, &format!("seen from writes {} to {to} on", from + 1), &rows);
     }
@@ -60,13 +61,14 @@ impl Strip {
 
 /// The density as a picture: by the root of the number over the largest of its kind, so that one event is seen beside hundreds.
 fn picture(shown: &Shown, kinds: &[EventKind], pixels: usize, ink: &Ink) -> eframe::egui::ColorImage {
-    let mut grid = Grid::empty(kinds.len(), STRETCHES);
+    let stretches = shown.density[0].len();
+    let mut grid = Grid::empty(kinds.len(), stretches);
     for (i, kind) in kinds.iter().enumerate() {
         let row = &shown.density[*kind as usize];
         let most = row.iter().copied().max().unwrap_or(1).max(1);
         // Row 0 of a grid is at the bottom.
-        let at = (kinds.len() - 1 - i) * STRETCHES;
-        for (cell, n) in grid.cells[at..at + STRETCHES].iter_mut().zip(row) {
+        let at = (kinds.len() - 1 - i) * stretches;
+        for (cell, n) in grid.cells[at..at + stretches].iter_mut().zip(row) {
             *cell = (*n > 0).then(|| 0.25 + 0.75 * (*n as f32 / most as f32).sqrt());
         }
     }

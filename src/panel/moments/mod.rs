@@ -24,12 +24,12 @@ use model::{Model, Side};
 pub const HELP: &str = "A moment that is held, A, beside the one at the playhead, B, with the difference; or two lanes at the same moment.\n\n\
 P pins the moment at the playhead as A (and lets it go again); on the timeline its handle can be dragged. With a lane pinned in its place, A is that lane \
 and B the lane chosen here, both at the playhead.\n\n\
-Scores: accuracy or relative error of all reads answered up to A and up to B, and of those between alone. Then, for the lane chosen: rows in use n, the counts c \
-of its rows (their median, largest, and perplexity exp(H(c / sum c))), the cache's pairs and threshold, the lengths |S| and |s| of the linear state; each at A, at B, \
+The formula is B - A throughout. Scores: accuracy or relative error of all reads answered up to A and up to B, and of those between alone. Then, for the lane chosen: rows in use n, the counts c \
+of its rows (their median, largest, and perplexity exp(H(c / sum c))), the cache's pairs and threshold, the lengths |H| (|S| of delta layers) and |s| of the linear state; each at A, at B, \
 and B - A. Below: who founded a row between A and B; the centroids that moved furthest, |Dk at B - Dk at A|; who is cached at both, only at A (it went, if A is earlier), only at B \
-(it came); and S at B - S at A as a heatmap, purple below zero, orange above it, with its length |S_B - S_A|.\n\n\
+(it came); and the state at B minus that at A as a heatmap, purple below zero, orange above it, with its length |H_B - H_A|.\n\n\
 Of two lanes: who is cached by which, which writes went to a row with another founder, and which reads were answered otherwise.\n\n\
-States are exact: the engine runs to both moments. Names are links.";
+Hover for the number of a cell. States are exact: the engine runs to both moments. Names are links.";
 
 /// What the model depends on besides lane, head and chunks of B.
 type Extra = (usize, usize, bool, bool, usize, usize);

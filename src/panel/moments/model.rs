@@ -40,7 +40,7 @@ pub(super) struct Caches {
 /// The linear states' difference.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct States {
-    /// S of B minus S of A, a row a feature (or a number of a key), a column a number of a value.
+    /// The state (H, or S of a delta layer) of B minus that of A, a row a feature (or a number of a key), a column a number of a value.
     pub grid: Grid,
     /// The largest size of a number in it.
     pub most: f32,
@@ -153,8 +153,12 @@ fn quantities(look: &Look<'_>, a: Side<'_>, b: Side<'_>) -> Vec<Quantity> {
             "The smallest score in the cache; none while it is not full",
             both(&|s| at_step(look, s, "threshold").filter(|t| !t.is_nan())),
         ),
-        ("|S|, the state's length", "The root of the sum of the squares of the linear state's numbers", both(&|s| length(s, "state"))),
-        ("|s|, the normaliser's length", "The same of the sum of features s", both(&|s| length(s, "normaliser"))),
+        (
+            "length of the state",
+            "|H| (|S| of a delta layer): the root of the sum of the squares of the linear state's numbers",
+            both(&|s| length(s, "state")),
+        ),
+        ("length of the normaliser", "|s|, the same of the sum of features", both(&|s| length(s, "normaliser"))),
     ];
     all.into_iter().filter(|(_, _, (a, b))| a.is_some() || b.is_some()).map(|(name, hint, (a, b))| Quantity { name, hint, a, b }).collect()
 }

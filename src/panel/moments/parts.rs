@@ -31,6 +31,7 @@ pub(super) fn quantities(ui: &mut Ui, model: &Model) {
 fn names(ui: &mut Ui, title: &str, all: &[usize], commands: &mut Vec<Command>, one: impl Fn(usize) -> (String, Subject)) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 6.0;
+        let title = if all.is_empty() { title.trim_end_matches(':') } else { title };
         ui.label(RichText::new(title).size(SMALL).strong());
         for at in all.iter().take(NAMED) {
             let (text, subject) = one(*at);
@@ -65,19 +66,18 @@ pub(super) fn lists(ui: &mut Ui, look: &Look<'_>, model: &Model, (a, b): (usize,
     if let Some((differ, of)) = &model.assigned {
         names(ui, &format!("{} of {of} writes went to a row with another founder:", differ.len()), differ, commands, token);
     }
-    if let Some((differ, of)) = &model.answers {
+    if let Some((differ, of)) = model.answers.as_ref().filter(|(_, of)| *of > 0) {
         let read = |read: usize| (format!("read {read}"), Subject::Read(read));
         names(ui, &format!("{} of {of} reads were answered otherwise:", differ.len()), differ, commands, read);
     }
 }
 
-/// S of B minus S of A; `kept` hands out the picture for a canvas, made with the function that it is given if need be.
+/// The state of B minus that of A; `kept` hands out the picture for a canvas, made with the function that it is given if need be.
 pub(super) fn heatmap(ui: &mut Ui, states: &States, kept: impl FnOnce(Canvas, &mut dyn FnMut() -> TextureHandle) -> TextureId) {
     let grid = &states.grid;
-    let label = format!("S at B - S at A, purple {} to orange {}", number(-f64::from(states.most)), number(f64::from(states.most)));
-    let describe =
-        format!("Difference of the states, {} rows by {} columns: |S_B - S_A| = {}", grid.rows, grid.columns, number(states.norm));
-    ui.label(RichText::new(format!("|S_B - S_A| = {}", number(states.norm))).size(SMALL));
+    let label = format!("state at B - state at A, purple {} to orange {}", number(-f64::from(states.most)), number(f64::from(states.most)));
+    let describe = format!("Difference of the states, {} rows by {} columns, of length {}", grid.rows, grid.columns, number(states.norm));
+    ui.label(RichText::new(format!("Length of the difference of the states: {}", number(states.norm))).size(SMALL));
     let size = vec2(ui.available_width(), ui.available_height().clamp(120.0, 240.0));
     let (response, chart) =
         Chart::show(ui, size, Axis::count("number of the value", grid.columns), Axis::count(label, grid.rows), &[], &describe);
@@ -92,7 +92,7 @@ pub(super) fn heatmap(ui: &mut Ui, states: &States, kept: impl FnOnce(Canvas, &m
         let (x, y) = chart.values_at(pointer);
         let (row, column) = (y.max(0.0) as usize, x.max(0.0) as usize);
         if let Some(value) = grid.get(row, column) {
-            facts(&response, &format!("feature {row}, number {column} of the value"), &[("S at B - S at A", format!("{value:e}"))]);
+            facts(&response, &format!("feature {row}, number {column} of the value"), &[("state at B - state at A", format!("{value:e}"))]);
         }
     }
 }
