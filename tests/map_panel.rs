@@ -421,6 +421,5 @@ fn times_at_65536_tokens() {
         time("playing", &|shown, frame| shown.writes = 20_000 / 128 * 128 + 128 * frame);
         time("a centroid hovered", &|shown, _| shown.selection.hovered_row = Some((0, 5)));
         println!("{name}: first frames with the study {first:.2} s");
-        map.snapshot(format!("map_long_{name}"));
     }
 }

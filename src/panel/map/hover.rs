@@ -3,7 +3,7 @@
 use eframe::egui::{Pos2, Response, Shape, Stroke, Ui};
 
 use super::glyph::{Atlas, Glyph};
-use super::view::{Row, Source, View, at, radius};
+use super::view::{Row, Size, Source, View, at};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Subject;
 use crate::panel::common::{facts, plural, point_at, role_name, select_ring, token_name};
@@ -24,7 +24,7 @@ const NAMED: usize = 5;
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) rows: &'a [Row],
-    pub(super) most: u32,
+    pub(super) size: Size,
     pub(super) source: Source,
 }
 
@@ -80,7 +80,7 @@ fn spread(ui: &Ui, view: &View<'_>, chart: &Chart, row: usize, place: Row, rows:
             painter.circle(*start, 2.6, ink.paper, Stroke::new(1.6, colour));
         }
     }
-    let r = radius(place.1, rows.most, chart.rect) + 1.0;
+    let r = rows.size.radius(place.1) + 1.0;
     painter.circle_stroke(middle, r, Stroke::new(4.0, ink.paper));
     painter.circle_stroke(middle, r, Stroke::new(2.0, ink.select));
 }
@@ -96,7 +96,7 @@ pub(super) enum Under {
 pub(super) fn under(view: &View<'_>, chart: &Chart, rows: Rows<'_>, pointer: Pos2) -> Option<Under> {
     let spot = |p: Pos2| [p.x, p.y];
     let token = nearest((0..view.seen).map(|w| (w, spot(view.key(chart, w)))), spot(pointer), REACH);
-    let reach = |count: u32| radius(count, rows.most, chart.rect).max(4.0);
+    let reach = |count: u32| rows.size.radius(count).max(4.0);
     let in_disc = |(row, (place, count)): (usize, &Row)| {
         let to = at(chart, *place);
         (*count > 0 && to.distance(pointer) <= reach(*count)).then(|| (row, spot(to)))

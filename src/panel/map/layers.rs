@@ -3,7 +3,7 @@
 use eframe::egui::{Color32, ColorImage, Mesh, Pos2};
 
 use super::glyph::{Atlas, Glyph};
-use super::view::{Memory, Row, View, at, radius};
+use super::view::{Memory, Row, Size, View, at};
 use crate::layer::effective::Store;
 use crate::panel::common::{marked, marked_name};
 use crate::widget::chart::{Chart, Entry, Sign};
@@ -16,6 +16,9 @@ const LONG: usize = 4096;
 const BLOCK: usize = 1024;
 /// A stream of more tokens than this has small ones.
 const MANY: usize = 1500;
+
+/// More founders than this have small rings.
+const CROWD: usize = 600;
 
 /// How many of the seen tokens are drawn as density.
 pub(super) fn dense(total: usize, seen: usize) -> usize {
@@ -34,12 +37,12 @@ pub(super) fn density(view: &View<'_>, chart: &Chart, [width, height]: [usize; 2
 }
 
 /// The centroids, the largest at the bottom.
-pub(super) fn centroids(rows: &[Row], most: u32, chart: &Chart, atlas: &Atlas, colour: Color32) -> Mesh {
+pub(super) fn centroids(rows: &[Row], size: Size, chart: &Chart, atlas: &Atlas, colour: Color32) -> Mesh {
     let mut order: Vec<usize> = (0..rows.len()).filter(|&r| rows[r].1 > 0).collect();
     order.sort_by_key(|&r| std::cmp::Reverse(rows[r].1));
     let mut marks = atlas.mesh();
     for row in order {
-        marks.blob(at(chart, rows[row].0), radius(rows[row].1, most, chart.rect), colour);
+        marks.blob(at(chart, rows[row].0), size.radius(rows[row].1), colour);
     }
     marks.done()
 }
@@ -55,8 +58,10 @@ pub(super) fn tokens(view: &View<'_>, chart: &Chart, atlas: &Atlas, from: usize,
     }
     match view.memory {
         Memory::Rows { founders, .. } => {
-            for (write, _) in founders.iter().take(view.seen).enumerate().filter(|(_, f)| **f == 1) {
-                marks.push(place(write), Glyph::Ring, ink.window);
+            let founders: Vec<usize> = (0..view.seen.min(founders.len())).filter(|w| founders[*w] == 1).collect();
+            let factor = if founders.len() > CROWD { 0.55 } else { 1.0 };
+            for write in founders {
+                marks.scaled(place(write), Glyph::Ring, factor, ink.window);
             }
         }
         Memory::Places { .. } | Memory::Kept { store: Store::Window, .. } => {

@@ -15,7 +15,7 @@ use self::controls::Choice;
 use self::flight::Flight;
 use self::glyph::Atlas;
 use self::hover::Rows;
-use self::view::{Frame, Memory, Row, Source, View};
+use self::view::{Frame, Memory, Row, Size, Source, View};
 use super::common::{Key, LaneChoice, canvas, chunks_seen, lanes_with, plural, texture, words, writes_seen};
 use super::{Look, Panel};
 use crate::app::command::{Command, ViewCommand};
@@ -164,6 +164,10 @@ impl DictionaryMap {
                 _ => format!("{} {}", plural(n, noun[0], noun[1]), source.words(&view)).trim_end().to_owned(),
             };
         }
+        if let Memory::Kept { store, from } = memory {
+            let gone = if from > 0 { format!("{from} {}, ", Store::Gone.name()) } else { String::new() };
+            return format!("{gone}{} {}", seen - from.min(seen), store.name());
+        }
         let stores = self.stores.get(Key::new(look, lane, head, seen, ()), || {
             let mut counts: Vec<(Store, usize)> = Vec::new();
             for store in (0..seen).map(|w| memory.store(w)) {
@@ -209,7 +213,8 @@ impl Canvas<'_> {
         let source = Source::of(view, moving);
         let rows = dictionary(self.rows, view, source);
         let most = view.trails.map_or_else(|| rows.iter().map(|r| r.1).max().unwrap_or(1), |t| t.most());
-        let shown = Rows { rows, most, source };
+        let size = Size::new(most, view.keys.points.len(), chart.rect);
+        let shown = Rows { rows, size, source };
         let scale = ui.pixels_per_point();
         let atlas = match self.atlas.take() {
             Some(atlas) if atlas.scale() == scale => self.atlas.insert(atlas),
@@ -217,9 +222,9 @@ impl Canvas<'_> {
         };
         let key = |covered: usize, rest| Key::new(view.look, view.lane, view.head, covered, rest);
         let dense = layers::dense(view.keys.points.len(), view.seen);
-        let size = canvas(ui, chart.rect).0;
+        let pixels = canvas(ui, chart.rect).0;
         let density = self.density.get(Key::new(view.look, view.lane, view.head, dense, frame), || {
-            (dense > 0).then(|| texture(ui, "keys", layers::density(view, &chart, size, scale, dense, ink)))
+            (dense > 0).then(|| texture(ui, "keys", layers::density(view, &chart, pixels, scale, dense, ink)))
         });
         let painter = chart.painter(ui);
         if let Some(picture) = density {
@@ -228,7 +233,7 @@ impl Canvas<'_> {
         }
         let colour = view.look.lanes[view.lane].colour;
         let of_rows = Key::new(view.look, view.lane, view.head, source.chunks(view), (frame, source, atlas.id()));
-        let discs = self.centroids.get(of_rows, || Arc::new(layers::centroids(rows, most, &chart, atlas, colour)));
+        let discs = self.centroids.get(of_rows, || Arc::new(layers::centroids(rows, size, &chart, atlas, colour)));
         painter.add(Shape::mesh(Arc::clone(discs)));
         let tokens = self.tokens.get(key(view.seen, (frame, atlas.id())), || Arc::new(layers::tokens(view, &chart, atlas, dense, &ink)));
         painter.add(Shape::mesh(Arc::clone(tokens)));

@@ -237,11 +237,28 @@ pub(super) struct Frame {
     pub(super) ask: Ask,
 }
 
-/// The radius, in points, of a centroid with `count` members, where the largest has `most`: areas are as counts, down to a dot that
-/// can still be seen.
-pub(super) fn radius(count: u32, most: u32, rect: Rect) -> f32 {
-    let largest = (rect.size().min_elem() / 13.0).clamp(7.0, 23.0);
-    (largest * (f64::from(count) / f64::from(most.max(1))).sqrt() as f32).max(1.6)
+/// How large centroids are drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Size {
+    /// The largest count.
+    pub(super) most: u32,
+    /// Its radius, in points.
+    pub(super) largest: f32,
+}
+
+impl Size {
+    /// For a stream of `writes` tokens on the plot `rect`: all discs together never take more than half of it.
+    pub(super) fn new(most: u32, writes: usize, rect: Rect) -> Self {
+        let most = most.max(1);
+        // With the counts' sum T, the discs' areas sum to pi largest^2 T / most.
+        let half = (0.5 * f64::from(rect.area()) * f64::from(most) / (std::f64::consts::PI * writes.max(1) as f64)).sqrt() as f32;
+        Self { most, largest: (rect.size().min_elem() / 13.0).clamp(7.0, 23.0).min(half) }
+    }
+
+    /// The radius, in points, of a centroid with `count` members: areas are as counts, down to a dot that can still be seen.
+    pub(super) fn radius(self, count: u32) -> f32 {
+        (self.largest * (f64::from(count) / f64::from(self.most)).sqrt() as f32).max(1.6)
+    }
 }
 
 #[cfg(test)]
@@ -252,9 +269,13 @@ mod tests {
     #[test]
     fn a_centroids_area_is_as_its_count() {
         let rect = Rect::from_min_size(pos2(0.0, 0.0), vec2(400.0, 260.0));
-        assert!((radius(100, 100, rect) - 20.0).abs() < 1e-4);
-        assert!((radius(25, 100, rect) - 10.0).abs() < 1e-4, "a quarter of the members, a quarter of the area");
-        assert!((radius(1, 100_000, rect) - 1.6).abs() < 1e-4, "never out of sight");
+        let size = Size::new(100, 1000, rect);
+        assert!((size.radius(100) - 20.0).abs() < 1e-4);
+        assert!((size.radius(25) - 10.0).abs() < 1e-4, "a quarter of the members, a quarter of the area");
+        assert!((Size::new(100_000, 200_000, rect).radius(1) - 1.6).abs() < 1e-4, "never out of sight");
+        // 2048 centroids of 32 tokens each: their discs cover half of 104000 square points.
+        let many = Size::new(32, 65_536, rect).radius(32);
+        assert!((2048.0 * std::f32::consts::PI * many * many - 52_000.0).abs() < 1.0, "{many}");
     }
 
     #[test]
