@@ -305,7 +305,12 @@ fn collisions_are_of_the_group_and_a_click_selects() {
     harness.get_by_label("hold").click();
     harness.run();
     harness.get_by_label_contains("21 needle tokens and ");
-    harness.state_mut().lanes = vec![2];
+}
+
+#[test]
+fn a_layer_without_a_feature_map_says_what_stands_in_for_it() {
+    let mut harness = harness(Shown { lanes: vec![2], ..Shown::state(&CAPTURE) }, SIZE, false);
+    harness.get_by_label("Collisions").click();
     harness.run();
     harness.get_by_label_contains("phi(k) = k / |k|: no feature map");
 }
