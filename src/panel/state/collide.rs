@@ -12,7 +12,7 @@ use crate::panel::Look;
 use crate::panel::common::{Canvas, Key, canvas, facts, marked, point_at, quoted, texture, token_name};
 use crate::session::plan::Plan;
 use crate::widget::cached::Cached;
-use crate::widget::chart::SMALL;
+use crate::widget::chart::{SMALL, Sign, sign};
 use crate::widget::heatmap::{Grid, Rule, draw};
 use crate::widget::palette::Ink;
 use crate::widget::range::{Range, RangeControl, Reading, Spread};
@@ -217,7 +217,9 @@ fn names(ui: &Ui, look: &Look<'_>, tokens: &[usize], rect: Rect, cell: f32, ink:
             (_, true) => ink.text,
             _ => ink.quiet,
         };
-        let mark = if crate::panel::common::is_marked(stream, token) { "\u{25c6} " } else { "" };
-        painter.text(at, Align2::RIGHT_CENTER, format!("{mark}{text} {token}"), font.clone(), colour);
+        let place = painter.text(at, Align2::RIGHT_CENTER, format!("{text} {token}"), font.clone(), colour);
+        if crate::panel::common::is_marked(stream, token) {
+            sign(&painter, pos2(place.left() - 7.0, at.y), Sign::Diamond, ink.mark, ink);
+        }
     }
 }

@@ -85,7 +85,9 @@ impl Heat {
         let at = At { look, lane, head, position: state.position };
         let late =
             (exact.is_none()).then(|| format!("after step {}; the playhead's is being computed. ", state.position.saturating_sub(1)));
-        sentence(ui, held, name, late.as_deref().unwrap_or_default());
+        if late.is_some() || ui.available_height() > 100.0 {
+            sentence(ui, held, name, late.as_deref().unwrap_or_default());
+        }
         let range = self.range.show(ui, name, &held.spread);
         let describe = format!(
             "State {name} of lane {} after {} of its chunks: {} rows, {} columns, |{name}| {}",
