@@ -204,7 +204,7 @@ fn choose_order(ui: &mut Ui, sorting: &mut Sorting) {
             ui.selectable_value(&mut sorting.by, by, by.title()).on_hover_text(by.hint());
         }
     });
-    combo.response.on_hover_text("The order of the rows");
+    combo.response.accessible_name("Order of rows").on_hover_text("The order of the rows");
 }
 
 /// Of which step the order is, where that is not plain.

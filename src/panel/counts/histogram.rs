@@ -89,7 +89,7 @@ pub fn show(
     y.whole = true;
     // Rows without a write have a place of their own, left of 1, which a logarithmic axis does not have for 0.
     let last = bins.edges[bins.edges.len() - 1];
-    let start = if bins.empty.is_empty() { 1.0 } else { 0.5 };
+    let start = if bins.empty.is_empty() { 1.0 } else { 0.51 };
     let x = Axis::real("writes in the row", start, f64::from(last), Scale::Log);
     let describe = format!(
         "Histogram of counts: {} at write {}, in {} of the number of writes, {} without a write",
@@ -118,6 +118,8 @@ pub fn show(
         let colour = ui.visuals().warn_fg_color;
         let place = bar(&chart, 0.56, 0.9, bins.empty.len());
         draw(ui, &chart, place, colour, (marked == Some(0), shown == Some(0)), bins.empty.len());
+        let under = pos2(place.center().x, chart.rect.bottom() + 4.0);
+        ui.painter().text(under, Align2::CENTER_TOP, "0", FontId::proportional(SMALL), ink.quiet);
         let painter = chart.painter(ui).with_clip_rect(place);
         let mut left = place.left() - place.height();
         while left < place.right() {

@@ -14,7 +14,7 @@ use super::growth::{n_max, plateau};
 use super::{Look, Panel, Subject};
 use crate::app::command::Command;
 use crate::app::study::StudyCommand;
-use crate::app::study::health::{Ask, LaneHead};
+use crate::app::study::health::{Ask, Finding, LaneHead};
 use crate::widget::chart::{SMALL, Sign, sign};
 use crate::widget::line::Dash;
 use crate::widget::palette::Ink;
@@ -40,13 +40,15 @@ are not in use and take no part; its codes never move.\n\nHover for the exact nu
 pub struct Health {
     window: usize,
     shown: Option<Quantity>,
+    /// True if what the study holds is of the run and lanes on screen.
+    studied: bool,
     counted: Vec<Counted>,
     lines: Vec<Lines>,
 }
 
 impl Default for Health {
     fn default() -> Self {
-        Self { window: 8, shown: None, counted: Vec::new(), lines: Vec::new() }
+        Self { window: 8, shown: None, studied: false, counted: Vec::new(), lines: Vec::new() }
     }
 }
 
@@ -67,11 +69,11 @@ impl Panel for Health {
             ui.ctx().request_repaint();
         }
         let study = &look.studies.health;
-        let known = study.is_of(look.plan, &lanes);
-        if !known && look.reached >= look.plan.stream.writes() {
+        self.studied = study.is_of(look.plan, &lanes);
+        if !self.studied && look.reached >= look.plan.stream.writes() {
             commands.push(Command::Study(StudyCommand::Health(Ask::Lanes(lanes.clone()))));
         }
-        self.controls(ui, look, known);
+        self.controls(ui, look);
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 2.0;
             for (place, &at) in lanes.iter().enumerate() {
@@ -84,11 +86,11 @@ impl Panel for Health {
 
 impl Health {
     fn known<'a>(&'a self, look: &Look<'a>, lane: usize) -> Known<'a> {
-        Known { steps: self.counted[lane].steps(), finding: finding(look, lane) }
+        Known { steps: self.counted[lane].steps(), finding: finding(look, lane, self.studied) }
     }
 
-    fn controls(&mut self, ui: &mut Ui, look: &Look<'_>, known: bool) {
-        let study = &look.studies.health;
+    fn controls(&mut self, ui: &mut Ui, look: &Look<'_>) {
+        let (study, known) = (&look.studies.health, self.studied);
         ui.horizontal_wrapped(|ui| {
             let title = self.shown.map_or("all figures", Quantity::title);
             let combo = ComboBox::from_id_salt("figure").selected_text(title).width(120.0).show_ui(ui, |ui| {
@@ -97,9 +99,11 @@ impl Health {
                     ui.selectable_value(&mut self.shown, Some(quantity), quantity.title()).on_hover_text(quantity.formula());
                 }
             });
-            combo.response.on_hover_text("The figures shown");
+            combo.response.accessible_name("Figures").on_hover_text("The figures shown");
             let w = DragValue::new(&mut self.window).range(1..=4096).speed(0.2).prefix("w ");
-            ui.add(w).on_hover_text("A row counts as unused after this many chunks without a write");
+            ui.add(w)
+                .accessible_name("Chunks without a write")
+                .on_hover_text("A row counts as unused after this many chunks without a write");
             let quiet = Ink::of(ui).quiet;
             if let Some(error) = study.error().filter(|_| known) {
                 ui.colored_label(ui.visuals().error_fg_color, error);
@@ -136,7 +140,7 @@ impl Health {
             small(
                 ui,
                 format!(
-                    "step {step}: n {}{curve}, perplexity {} of n, Gini {}, {} unused for {}",
+                    "step {step}: n {}{curve}, perplexity {} of n, Gini {}, {} unused for {};",
                     s.rows,
                     number(s.evenness()),
                     number(s.gini),
@@ -154,7 +158,9 @@ impl Health {
 
     fn charts(&mut self, ui: &mut Ui, look: &Look<'_>, lanes: &[LaneHead], commands: &mut Vec<Command>) {
         let all: Vec<Quantity> = self.shown.map_or_else(|| Quantity::ALL.to_vec(), |q| vec![q]);
-        let columns = ((ui.available_width() / 235.0) as usize).clamp(1, 4).min(all.len());
+        // Each lane has its number in the head of a chart.
+        let each = (150.0 + 72.0 * lanes.len() as f32).clamp(235.0, 480.0);
+        let columns = ((ui.available_width() / each) as usize).clamp(1, 4).min(all.len());
         let rows = all.len().div_ceil(columns);
         let room = (ui.clip_rect().bottom() - ui.cursor().top() - 4.0) / rows as f32 - 4.0;
         let gap = 6.0;
@@ -168,8 +174,8 @@ impl Health {
                         ui.allocate_exact_size(size, Sense::hover());
                         continue;
                     }
-                    let Self { counted, lines, window, .. } = self;
-                    let known = |lane: usize| Known { steps: counted[lane].steps(), finding: finding(look, lane) };
+                    let Self { counted, lines, window, studied, .. } = self;
+                    let known = |lane: usize| Known { steps: counted[lane].steps(), finding: finding(look, lane, *studied) };
                     Plot { quantity, lanes, window: *window }.ui(ui, look, size, known, lines, commands);
                 }
             });
@@ -177,10 +183,9 @@ impl Health {
     }
 }
 
-/// What the study of this run has found of a lane.
-fn finding<'a>(look: &Look<'a>, lane: usize) -> Option<&'a crate::app::study::health::Finding> {
-    let study = &look.studies.health;
-    study.is_of(look.plan, &lanes(look)).then(|| study.lane(lane)).flatten()
+/// What the study has found of a lane, if it is `of_this` run.
+fn finding<'a>(look: &Look<'a>, lane: usize, of_this: bool) -> Option<&'a Finding> {
+    of_this.then(|| look.studies.health.lane(lane)).flatten()
 }
 
 /// What the centroids tell at the playhead: the nearest pair, and the errors, with links to what they belong to.
@@ -198,17 +203,19 @@ fn centroids(ui: &mut Ui, look: &Look<'_>, lane: usize, known: Known<'_>, chunks
         return;
     };
     if measured.chunks != chunks {
-        ui.label(text(format!("; at step {}, the last before that is known:", measured.chunks - 1)));
+        ui.label(text(format!("at step {}, the last before that is known:", measured.chunks - 1)));
     }
     let row = |row: usize| Subject::Centroid { lane, row };
     if let Some(nearest) = measured.nearest {
-        for (name, pair) in [("nearest pair", nearest.dot), ("by cosine", nearest.cosine)] {
+        for (name, pair, end) in [("nearest pair", nearest.dot, ","), ("by cosine", nearest.cosine, ";")] {
             ui.label(text(format!("{name} {}:", number(pair.similarity))));
             link(ui, text(format!("row {}", pair.rows.0)), row(pair.rows.0), commands);
+            ui.label(text("and".to_owned()));
             link(ui, text(format!("row {}", pair.rows.1)), row(pair.rows.1), commands);
+            ui.label(text(end.to_owned()));
         }
     } else {
-        ui.label(text("one row has no pair".to_owned()));
+        ui.label(text("one row has no pair;".to_owned()));
     }
     if let Some(q) = measured.quantisation {
         ui.label(text(format!("error {} on average, at worst {}:", number(q.mean), number(q.worst))));
