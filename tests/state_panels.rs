@@ -318,7 +318,7 @@ fn a_layer_without_a_feature_map_says_what_stands_in_for_it() {
 #[test]
 fn the_normalisers_of_a_lane_are_those_it_recorded() {
     let run = &*CAPTURE;
-    let Some(channel) = run.traces[1].channel("normaliser") else { return };
+    let Some(channel) = run.traces[1].channel("read_normaliser") else { return };
     let mut shown = Shown::state(run);
     (shown.writes, shown.lanes) = (1600, vec![1]);
     let mut harness = harness(shown, SIZE, true);

@@ -16,7 +16,7 @@ use crate::widget::range::Spread;
 use crate::widget::ticks::{Scale, number};
 
 /// The channel that is drawn.
-const NAME: &str = "normaliser";
+const NAME: &str = "read_normaliser";
 
 /// The view.
 #[derive(Default)]
@@ -65,7 +65,8 @@ impl Sizes {
             ui.ctx().request_repaint();
         }
         let text = sentence(look, spread, lowest, seen);
-        ui.add(Label::new(RichText::new(&text).color(Ink::of(ui).quiet)).truncate()).on_hover_text(&text);
+        ui.add(Label::new(RichText::new(&text).color(Ink::of(ui).quiet)).truncate())
+            .on_hover_text(format!("{text}\n{}", channel.spec().meaning));
         plot(ui, look, (lane, channel, head), (reduced, spread, lowest), (seen, &text), commands);
     }
 }
