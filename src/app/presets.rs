@@ -115,6 +115,15 @@ mod tests {
     }
 
     #[test]
+    fn every_name_in_the_table_is_a_panel() {
+        for (title, rows) in PRESETS.iter().map(|p| (p.title, p.rows)).chain([("designed", DESIGN)]) {
+            for name in rows.iter().copied().flatten().copied().flatten().copied() {
+                assert!(entries().any(|e| e.name == name), "{name} in {title}");
+            }
+        }
+    }
+
+    #[test]
     fn every_panel_is_in_the_designed_arrangement_and_in_the_one_with_all_once() {
         for node in [designed(), all_at_once()] {
             let mut found = node.names();
