@@ -74,9 +74,9 @@ fn every_edit_is_taken_back_and_made_again_in_its_order() {
     assert_eq!(edited(&harness), stages[0], "there is nothing before the first edit");
     for (i, stage) in stages.iter().enumerate().skip(1) {
         if i % 2 == 0 {
-            chord(&mut harness, CTRL, Key::Y)
+            chord(&mut harness, CTRL, Key::Y);
         } else {
-            chord(&mut harness, CTRL_SHIFT, Key::Z)
+            chord(&mut harness, CTRL_SHIFT, Key::Z);
         }
         assert_eq!(edited(&harness), *stage);
     }

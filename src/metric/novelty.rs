@@ -1,6 +1,6 @@
 //! Novelty of keys: how far each is from everything that its head has seen before.
 //!
-//! novelty(i) = 1 - max over j < i of cos(k_i, k_j): 0 for a key that came before in the same direction, 1 for one at right angles to all
+//! novelty(i) = 1 - max over j < i of `cos(k_i`, `k_j)`: 0 for a key that came before in the same direction, 1 for one at right angles to all
 //! that came before, 2 for the opposite of a single one. The first key has nothing before it and so no novelty. A key of length 0
 //! has no direction; its cosine with any other counts as 0.
 

@@ -1,6 +1,6 @@
 //! Keys in two dimensions: onto their principal components, or onto directions drawn at random.
 //!
-//! With the mean m and the covariance C = (1/T) sum (k_i - m)(k_i - m)^T of T keys, a component is a unit vector u, the place of a key
+//! With the mean m and the covariance C = (1/T) sum (`k_i` - `m)(k_i` - m)^T of T keys, a component is a unit vector u, the place of a key
 //! along it u.(k - m), and the share of the variance that it explains u^T C u / tr C. All components are orthogonal to each other and
 //! there are dk of them, so that their shares sum to 1. Principal components are the eigenvectors of C, the largest eigenvalue first;
 //! their sign, which the eigenvectors leave open, is the one with which the largest number of u is positive. All in float64.

@@ -20,7 +20,7 @@ pub enum Map {
     Cividis,
     /// Violet to yellow through green.
     Viridis,
-    /// Diverging: purple below the middle, orange above it, the middle light (ColorBrewer's PuOr, safe for colour-blind readers).
+    /// Diverging: purple below the middle, orange above it, the middle light (`ColorBrewer`'s `PuOr`, safe for colour-blind readers).
     /// For numbers with a sign, over a range as far below zero as above.
     PurpleOrange,
 }

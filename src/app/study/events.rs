@@ -235,14 +235,11 @@ impl Study {
         let (plan, traces, filter, listed, number) =
             (Arc::clone(plan), Arc::clone(traces), self.filter.clone(), self.listing.clone(), self.number);
         self.work = Some(Work::start("events", wake, move |teller| {
-            let listing = match listed {
-                Some(listing) => listing,
-                None => {
-                    let Some(listing) = list(&plan, &traces, heads, &filter.criteria, teller) else { return Ok(()) };
-                    let listing = Arc::new(listing);
-                    teller.part(Told::Listed(Arc::clone(&listing)));
-                    listing
-                }
+            let listing = if let Some(listing) = listed { listing } else {
+                let Some(listing) = list(&plan, &traces, heads, &filter.criteria, teller) else { return Ok(()) };
+                let listing = Arc::new(listing);
+                teller.part(Told::Listed(Arc::clone(&listing)));
+                listing
             };
             teller.part(Told::Shown(Shown { number, ..show(&listing, &filter, plan.stream.writes(), plan.steps().clamp(1, STRETCHES)) }));
             Ok(())

@@ -247,7 +247,7 @@ mod tests {
 
     fn wait(study: &mut Study) {
         let start = Instant::now();
-        while study.running() && start.elapsed() < Duration::from_secs(60) {
+        while study.running() && start.elapsed() < Duration::from_mins(1) {
             study.receive();
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -61,9 +61,9 @@ pub(super) fn lay(setup: &Setup, hand: &Hand, state: &mut Snapshot, written: &mu
             if empty(hand.kv_head, write, state) {
                 let double = matches!(state.array("state").map(|a| &a.values), Some(Values::F64(_)));
                 if double {
-                    fold::<f64>(setup, hand.kv_head, write, state)?
+                    fold::<f64>(setup, hand.kv_head, write, state)?;
                 } else {
-                    fold::<f32>(setup, hand.kv_head, write, state)?
+                    fold::<f32>(setup, hand.kv_head, write, state)?;
                 }
                 insert_last(written, channel::DISPLACED, hand.kv_head, write as i32);
                 add_last(written, channel::CACHED_COUNT, hand.kv_head, -1);

@@ -47,7 +47,7 @@ pub fn show(
     if let Some(founder) = members().find(|w| rows.founder(*w)) {
         told.push(("founded by", token_name(&look.plan.stream, founder)));
     }
-    if let Some(last) = members().last() {
+    if let Some(last) = members().next_back() {
         told.push(("last", token_name(&look.plan.stream, last)));
     } else {
         told.push(("state", "holds no token before the playhead".to_owned()));

@@ -60,9 +60,9 @@ pub(super) fn lanes(ui: &mut Ui, look: &Look<'_>, listing: Option<&Listing>, com
             if chip(ui, on, n.map_or_else(|| name.clone(), |n| format!("{name} {n}")), &format!("Events of {name}")) {
                 let mut filter = filter.clone();
                 if on {
-                    filter.without.push(index)
+                    filter.without.push(index);
                 } else {
-                    filter.without.retain(|l| *l != index)
+                    filter.without.retain(|l| *l != index);
                 }
                 ask(filter, commands);
             }

@@ -16,7 +16,7 @@ const PORTION: usize = 1_000_000;
 pub struct Gram {
     /// The tokens, in the order of rows and columns.
     pub tokens: Vec<usize>,
-    /// phi(k_i).phi(k_j) [n, n].
+    /// `phi(k_i).phi(k_j)` [n, n].
     pub raw: Array2<f64>,
 }
 
@@ -44,7 +44,7 @@ impl Gram {
         Self { tokens, raw }
     }
 
-    /// G_ij / sqrt(G_ii G_jj) [n, n]; 0 where one of the two is of length 0.
+    /// `G_ij` / `sqrt(G_ii` `G_jj`) [n, n]; 0 where one of the two is of length 0.
     #[must_use]
     pub fn cosines(&self) -> Array2<f64> {
         cosines(self.raw.view())
