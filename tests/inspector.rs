@@ -290,6 +290,7 @@ fn nothing_is_shown_of_a_state_that_is_not_here() {
 }
 
 /// What is drawn.
+#[allow(clippy::large_enum_variant, reason = "one of it a test")]
 enum Drawn {
     Panel(Box<dyn Panel>),
     Inspector(Inspector),

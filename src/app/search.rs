@@ -203,6 +203,7 @@ impl Search {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "one match is a list of one range")]
 mod tests {
     use super::*;
     use crate::app::testing::plan;

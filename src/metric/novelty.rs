@@ -88,13 +88,13 @@ mod tests {
             let mut found = novelty(unit.view(), 0..cut);
             found.extend(novelty(unit.view(), cut..n));
             prop_assert_eq!(found.len(), n);
-            for i in 1..n {
+            for (i, novel) in found.iter().enumerate().skip(1) {
                 let cosine = |j: usize| {
                     let dot = |a: usize, b: usize| (0..3).map(|c| f64::from(keys[[a, c]]) * f64::from(keys[[b, c]])).sum::<f64>();
                     dot(i, j) / (dot(i, i) * dot(j, j)).sqrt()
                 };
                 let most = (0..i).map(cosine).fold(f64::NEG_INFINITY, f64::max);
-                prop_assert!((f64::from(found[i]) - (1.0 - most)).abs() < 1e-5, "key {} of {}: {} for {}", i, n, found[i], 1.0 - most);
+                prop_assert!((f64::from(*novel) - (1.0 - most)).abs() < 1e-5, "key {} of {}: {} for {}", i, n, novel, 1.0 - most);
             }
         }
     }

@@ -142,6 +142,7 @@ fn random(dk: usize, seed: u64) -> Array2<f64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "these numbers are exact")]
 mod tests {
     use super::*;
     use approx::assert_abs_diff_eq;

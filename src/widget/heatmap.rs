@@ -116,10 +116,9 @@ impl Pool {
             return Some(self.loud);
         }
         (self.n > 0).then(|| match rule {
-            Rule::Max => self.max,
-            Rule::Min => self.min,
             Rule::Far if -self.min > self.max => self.min,
-            Rule::Far => self.max,
+            Rule::Max | Rule::Far => self.max,
+            Rule::Min => self.min,
             Rule::Mean => (self.sum / f64::from(self.n)) as f32,
         })
     }

@@ -518,6 +518,7 @@ fn ramp(painter: &eframe::egui::Painter, range: Range, inner: Rect, x_of: &impl 
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "these numbers are exact")]
 mod tests {
     use super::*;
 

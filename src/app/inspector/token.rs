@@ -41,7 +41,9 @@ fn of_lane(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, index: &mut Inde
     let life = life(look, lane, residency.as_ref(), exact, write, done);
     let words: Vec<Say> = life.events.iter().map(|e| e.say.clone()).collect();
     page.items.push(Item::Life(life));
-    words.into_iter().for_each(|say| page.say(say));
+    for say in words {
+        page.say(say);
+    }
     if residency.is_some_and(|r| r.at(write, done) == Place::Cache) {
         page.fact("its place there", Say::default().link("score and rank in the cache", Subject::Slot { lane: lane.number, write }));
     }

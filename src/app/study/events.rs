@@ -235,7 +235,9 @@ impl Study {
         let (plan, traces, filter, listed, number) =
             (Arc::clone(plan), Arc::clone(traces), self.filter.clone(), self.listing.clone(), self.number);
         self.work = Some(Work::start("events", wake, move |teller| {
-            let listing = if let Some(listing) = listed { listing } else {
+            let listing = if let Some(listing) = listed {
+                listing
+            } else {
                 let Some(listing) = list(&plan, &traces, heads, &filter.criteria, teller) else { return Ok(()) };
                 let listing = Arc::new(listing);
                 teller.part(Told::Listed(Arc::clone(&listing)));
@@ -288,9 +290,8 @@ impl Study {
 pub fn subject(lane: usize, event: &Event, step: usize) -> Subject {
     match (event.kind, event.place, event.write) {
         (EventKind::Admission | EventKind::Eviction, _, Some(write)) => Subject::Slot { lane, write },
-        (_, _, Some(write)) => Subject::Token(write),
+        (_, _, Some(write)) | (_, Place::Write(write), None) => Subject::Token(write),
         (_, Place::Read(read), None) => Subject::Read(read),
-        (_, Place::Write(write), None) => Subject::Token(write),
         (_, Place::Chunk(_), None) => Subject::Step(event.seen.div_ceil(step.max(1)).saturating_sub(1)),
     }
 }

@@ -38,7 +38,9 @@ impl Study {
         let Some((head, _, work)) = &mut self.work else { return false };
         let (parts, news) = work.receive();
         let found = self.found.entry(*head).or_default();
-        parts.into_iter().for_each(|part| found.extend(part));
+        for part in parts {
+            found.extend(part);
+        }
         news
     }
 

@@ -128,6 +128,7 @@ impl LayerKind for LinearKind {
 }
 
 /// `Forget`: H and s of the head are zero.
+#[allow(clippy::unnecessary_wraps, reason = "what every layer that hands act on has: others can fail")]
 fn lay(_setup: &Setup, hand: &Hand, state: &mut Snapshot, _written: &mut TraceBlock) -> Result<(), LayerError> {
     if hand.what == Act::Forget {
         clear(state, "state", hand.kv_head);

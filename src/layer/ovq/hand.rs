@@ -23,6 +23,7 @@ pub(super) fn check(setup: &Setup, hand: &Hand) -> Result<(), String> {
 }
 
 /// Changes a state as a hand says. A dead row cannot be moved.
+#[allow(clippy::unnecessary_wraps, reason = "what every layer that hands act on has: others can fail")]
 pub(super) fn lay(setup: &Setup, hand: &Hand, state: &mut Snapshot, _written: &mut TraceBlock) -> Result<(), LayerError> {
     match hand.what {
         Act::Delete { row } => {

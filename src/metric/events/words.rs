@@ -36,13 +36,13 @@ impl LaneEvents<'_> {
                     self.criteria.margin
                 )
             }
-            EventKind::NotFinite => format!("{} of {} is {value}", self.named(event), self.whose(event, &place)),
+            EventKind::NotFinite => format!("{} of {} is {value}", self.named(event), whose(event, &place)),
             EventKind::SmallNormaliser => format!("the normaliser of {place} is {value}, below {}", self.criteria.normaliser),
             EventKind::WrongAnswer => self.wrong(event, &place),
             EventKind::Threshold => {
                 let (side, limit) =
                     self.criteria.threshold.as_ref().map_or(("beyond", f64::NAN), |t| (if t.above { "above" } else { "below" }, t.value));
-                format!("{} of {} is {value}, {side} {limit}", self.named(event), self.whose(event, &place))
+                format!("{} of {} is {value}, {side} {limit}", self.named(event), whose(event, &place))
             }
         }
     }
@@ -98,13 +98,13 @@ impl LaneEvents<'_> {
             _ => event.channel.to_owned(),
         }
     }
+}
 
-    /// `write 12 in chunk 3` for a number of a list, else the place.
-    fn whose(&self, event: &Event, place: &str) -> String {
-        match (event.place, event.write) {
-            (Place::Chunk(_), Some(write)) => format!("write {write} in {place}"),
-            _ => place.to_owned(),
-        }
+/// `write 12 in chunk 3` for a number of a list, else the place.
+fn whose(event: &Event, place: &str) -> String {
+    match (event.place, event.write) {
+        (Place::Chunk(_), Some(write)) => format!("write {write} in {place}"),
+        _ => place.to_owned(),
     }
 }
 

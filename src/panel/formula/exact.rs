@@ -48,10 +48,13 @@ fn find(states: &States, ask: bool, (lane, chunks): At) -> Option<&Arc<Snapshot>
     if ask { states.at(lane, chunks) } else { held }
 }
 
+/// A key, the states that were looked for and whether each was there, and what was made of them.
+type Held<K, V> = (K, Vec<(At, bool)>, V);
+
 /// What was made for a key with some exact states, kept while the key and the states at hand stay the same.
 #[derive(Debug)]
 pub struct Kept<K, V> {
-    held: Option<(K, Vec<(At, bool)>, V)>,
+    held: Option<Held<K, V>>,
 }
 
 impl<K, V> Default for Kept<K, V> {
@@ -63,8 +66,8 @@ impl<K, V> Default for Kept<K, V> {
 impl<K: PartialEq, V> Kept<K, V> {
     /// The value for `key`. States that went into it are looked for again, so that they are neither forgotten nor no longer asked for.
     pub fn get(&mut self, states: &States, ask: bool, key: K, make: impl FnOnce(&Exact<'_>) -> V) -> &V {
-        let same = |(k, seen, _): &(K, Vec<(At, bool)>, V)| {
-            *k == key && seen.iter().map(|(at, found)| find(states, ask, *at).is_some() == *found).fold(true, |all, same| all && same)
+        let same = |(k, seen, _): &Held<K, V>| {
+            *k == key && seen.iter().filter(|(at, found)| find(states, ask, *at).is_some() != *found).count() == 0
         };
         let held = match self.held.take() {
             Some(held) if same(&held) => held,

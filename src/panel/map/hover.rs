@@ -23,7 +23,7 @@ const NAMED: usize = 5;
 /// The rows on screen.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
-    pub(super) rows: &'a [Row],
+    pub(super) all: &'a [Row],
     pub(super) size: Size,
     pub(super) source: Source,
 }
@@ -31,7 +31,7 @@ pub(super) struct Rows<'a> {
 impl Rows<'_> {
     /// A row, if it stands for a write.
     fn get(&self, row: usize) -> Option<Row> {
-        self.rows.get(row).copied().filter(|r| r.1 > 0)
+        self.all.get(row).copied().filter(|r| r.1 > 0)
     }
 }
 
@@ -101,9 +101,9 @@ pub(super) fn under(view: &View<'_>, chart: &Chart, rows: Rows<'_>, pointer: Pos
         let to = at(chart, *place);
         (*count > 0 && to.distance(pointer) <= reach(*count)).then(|| (row, spot(to)))
     };
-    let row = nearest(rows.rows.iter().enumerate().filter_map(in_disc), spot(pointer), f32::INFINITY);
+    let row = nearest(rows.all.iter().enumerate().filter_map(in_disc), spot(pointer), f32::INFINITY);
     let to_token = token.map_or(f32::INFINITY, |t| view.key(chart, t).distance(pointer));
-    match row.map(|r| (r, at(chart, rows.rows[r].0).distance(pointer))) {
+    match row.map(|r| (r, at(chart, rows.all[r].0).distance(pointer))) {
         Some((row, distance)) if distance <= 4.0 && distance <= to_token + 0.5 => Some(Under::Row(row)),
         Some((row, _)) if token.is_none() => Some(Under::Row(row)),
         _ => token.map(Under::Token),
@@ -138,7 +138,7 @@ fn place_words(place: [f32; 2]) -> String {
 }
 
 fn row_facts(view: &View<'_>, rows: Rows<'_>, row: usize) -> Vec<(&'static str, String)> {
-    let (place, count) = rows.rows[row];
+    let (place, count) = rows.all[row];
     let members = view.memory.members(row, view.seen);
     let chunk = view.plan().setup.chunk;
     let mut all = vec![("count", count.to_string())];

@@ -214,10 +214,10 @@ impl Canvas<'_> {
         let rows = dictionary(self.rows, view, source);
         let most = view.trails.map_or_else(|| rows.iter().map(|r| r.1).max().unwrap_or(1), |t| t.most());
         let size = Size::new(most, view.keys.points.len(), chart.rect);
-        let shown = Rows { rows, size, source };
+        let shown = Rows { all: rows, size, source };
         let scale = ui.pixels_per_point();
         let atlas = match self.atlas.take() {
-            Some(atlas) if atlas.scale() == scale => self.atlas.insert(atlas),
+            Some(atlas) if (atlas.scale() - scale).abs() < f32::EPSILON => self.atlas.insert(atlas),
             _ => self.atlas.insert(Atlas::new(ui.ctx(), scale)),
         };
         let key = |covered: usize, rest| Key::new(view.look, view.lane, view.head, covered, rest);
@@ -280,12 +280,12 @@ fn chart(ui: &mut Ui, view: &View<'_>, sentence: &str, ink: &Ink) -> (Response, 
 
 /// The newest step's tokens on their way to their rows, where they have just set out.
 fn fly(ui: &Ui, view: &View<'_>, chart: &Chart, rows: Rows<'_>, atlas: &Atlas, flight: &mut Flight) {
-    if ui.style().animation_time <= 0.0 || rows.rows.is_empty() {
+    if ui.style().animation_time <= 0.0 || rows.all.is_empty() {
         return;
     }
     let Some((tokens, part)) = flight.part(ui.input(|i| i.time)) else { return };
     let ways = tokens.filter(|t| *t < view.seen).filter_map(|t| {
-        let (place, _) = rows.rows.get(view.memory.row(t)?)?;
+        let (place, _) = rows.all.get(view.memory.row(t)?)?;
         Some((view.key(chart, t), view::at(chart, *place)))
     });
     chart.painter(ui).add(Shape::mesh(layers::flight(ways, part, atlas, &Ink::of(ui))));

@@ -203,7 +203,7 @@ impl Text {
             (0..writes).for_each(|w| counts[places.at(w) as usize] += 1);
             counts
         });
-        let goal = self.controls(ui, look, &places, counts, &ink);
+        let goal = controls(ui, look, &places, counts, &ink);
         let font = TextStyle::Body.resolve(ui.style());
         let bar = ui.spacing().scroll.allocated_width().max(8.0);
         let width = (ui.available_width() - bar - 4.0).max(30.0);
@@ -230,38 +230,38 @@ impl Text {
             body(ui, look, (&places, rows, letters), (range, height), &describe, commands);
         });
     }
+}
 
-    /// The legend, with how many tokens each memory holds, and the two ways to scroll. The token to scroll to, if one was asked for.
-    fn controls(&self, ui: &mut Ui, look: &Look<'_>, places: &Places<'_>, counts: [usize; 6], ink: &Ink) -> Option<usize> {
-        let mut goal = None;
-        ui.horizontal_wrapped(|ui| {
-            ui.spacing_mut().item_spacing.x = 6.0;
-            let font = FontId::proportional(SMALL + 1.0);
-            for place in ALL.into_iter().filter(|p| places.has(*p)) {
-                let text = format!("{} {}", places.name(place), grouped(counts[place as usize] as u64));
-                let galley = ui.painter().layout_no_wrap(text.clone(), font.clone(), ink.text);
-                let (rect, response) = ui.allocate_exact_size(galley.size() + vec2(2.0 * PAD + 4.0, 3.0), Sense::hover());
-                response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.clone()));
-                paint(ui.painter(), rect, &galley, place, ink);
-            }
-            if let Some(name) = marked_name(&look.plan.stream) {
-                let galley = ui.painter().layout_no_wrap(name.to_owned(), font, ink.text);
-                let (rect, response) = ui.allocate_exact_size(galley.size() + vec2(2.0 * PAD + 4.0, 3.0), Sense::hover());
-                response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("{name}: a line above")));
-                ui.painter().galley(rect.min + vec2(PAD + 2.0, 2.0), galley, ink.text);
-                over(ui.painter(), rect, ink);
-            }
-            if ui.small_button("Playhead").on_hover_text("Scroll to the newest token that is written").clicked() {
-                goal = Some(look.writes.saturating_sub(1));
-            }
-            if let Some(token) = look.selection.token
-                && ui.small_button("Selected").on_hover_text("Scroll to the selected token").clicked()
-            {
-                goal = Some(token);
-            }
-        });
-        goal
-    }
+/// The legend, with how many tokens each memory holds, and the two ways to scroll. The token to scroll to, if one was asked for.
+fn controls(ui: &mut Ui, look: &Look<'_>, places: &Places<'_>, counts: [usize; 6], ink: &Ink) -> Option<usize> {
+    let mut goal = None;
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = 6.0;
+        let font = FontId::proportional(SMALL + 1.0);
+        for place in ALL.into_iter().filter(|p| places.has(*p)) {
+            let text = format!("{} {}", places.name(place), grouped(counts[place as usize] as u64));
+            let galley = ui.painter().layout_no_wrap(text.clone(), font.clone(), ink.text);
+            let (rect, response) = ui.allocate_exact_size(galley.size() + vec2(2.0 * PAD + 4.0, 3.0), Sense::hover());
+            response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.clone()));
+            paint(ui.painter(), rect, &galley, place, ink);
+        }
+        if let Some(name) = marked_name(&look.plan.stream) {
+            let galley = ui.painter().layout_no_wrap(name.to_owned(), font, ink.text);
+            let (rect, response) = ui.allocate_exact_size(galley.size() + vec2(2.0 * PAD + 4.0, 3.0), Sense::hover());
+            response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("{name}: a line above")));
+            ui.painter().galley(rect.min + vec2(PAD + 2.0, 2.0), galley, ink.text);
+            over(ui.painter(), rect, ink);
+        }
+        if ui.small_button("Playhead").on_hover_text("Scroll to the newest token that is written").clicked() {
+            goal = Some(look.writes.saturating_sub(1));
+        }
+        if let Some(token) = look.selection.token
+            && ui.small_button("Selected").on_hover_text("Scroll to the selected token").clicked()
+        {
+            goal = Some(token);
+        }
+    });
+    goal
 }
 
 /// The line above a token of the marked role.

@@ -80,6 +80,7 @@ impl Spreads {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "these numbers are exact")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -142,13 +142,13 @@ fn story(look: &Look<'_>, held: &Held<'_>, l: &Line) -> String {
         };
     };
     let threshold = |step: usize| held.threshold(step).map_or_else(String::new, |t| format!(", threshold {}", number(t)));
-    let mut text = format!("{name} left the window in step {first} with score {}{}", number(*score), threshold(*first));
-    match (held.index.entered(l.token), held.index.left(l.token).filter(|s| *s < held.chunks)) {
-        (Some(_), Some(left)) => text += &format!("; cached until step {left}, folded with score {}.", number(*now)),
-        (Some(_), None) => text += &format!("; in the cache since, in step {last} with score {}.", number(*now)),
-        (None, _) => text += "; folded at once.",
-    }
-    text
+    let start = format!("{name} left the window in step {first} with score {}{}", number(*score), threshold(*first));
+    let rest = match (held.index.entered(l.token), held.index.left(l.token).filter(|s| *s < held.chunks)) {
+        (Some(_), Some(left)) => format!("; cached until step {left}, folded with score {}.", number(*now)),
+        (Some(_), None) => format!("; in the cache since, in step {last} with score {}.", number(*now)),
+        (None, _) => "; folded at once.".to_owned(),
+    };
+    start + &rest
 }
 
 /// Each line's name at its end, where there is room and no other stands.

@@ -161,6 +161,7 @@ fn scale(square: f32) -> f32 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "these numbers are exact")]
 mod tests {
     use super::*;
     use crate::layer::kind;
