@@ -90,7 +90,7 @@ static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
     ];
     let plan = Arc::new(plan(stream, source, lanes));
     let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
-    let states = states(&plan, &[1600, plan.stream.writes()]);
+    let states = states(&plan, &[1536, 1600, plan.stream.writes()]);
     Run { plan, traces: run.traces, states }
 });
 

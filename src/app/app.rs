@@ -182,8 +182,7 @@ impl App {
     /// True when nothing is under way: no session being checked, no run computing, no read being weighed. For tests and pictures.
     #[must_use]
     pub fn at_rest(&self) -> bool {
-        let studying = self.studies.effective.running() || self.studies.map.running();
-        let asked = studying || self.states.waiting();
+        let asked = self.studies.running() || self.states.waiting();
         self.opening.is_none() && !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing() && !asked
     }
 

@@ -143,8 +143,8 @@ pub fn command(name: &str) -> Option<&'static Entry> {
 pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
     let typing = ctx.text_edit_focused();
     let focused = ctx.egui_wants_keyboard_input();
-    // Escape closes an open menu, and does nothing else then.
-    let menu = Popup::is_any_open(ctx);
+    // Escape closes an open menu or gives up a drag (a lasso), and does nothing else then.
+    let menu = Popup::is_any_open(ctx) || ctx.dragged_id().is_some();
     ctx.input_mut(|input| {
         // Shortcuts with more modifiers first: egui lets Ctrl+S match Ctrl+Shift+S.
         let mut entries: Vec<_> = COMMANDS.iter().flat_map(|c| c.key.into_iter().chain(c.also).map(move |k| (k, c))).collect();

@@ -207,7 +207,11 @@ fn memories(life: &mut Life, look: &Look<'_>, lane: &LaneAt<'_>, residency: &Res
     let gone = lane.written(left + 1);
     life.places.push((end..gone, Place::Cache));
     life.places.push((gone..life.now, Place::Folded));
-    let say = Say::new("Displaced in ").step(look, lane, left).t(", when these were admitted: ").tokens(look, &ids("admitted", left), 3);
+    let say = if lane.evicted(write, left) {
+        Say::new("Evicted by hand at the end of ").step(look, lane, left)
+    } else {
+        Say::new("Displaced in ").step(look, lane, left).t(", when these were admitted: ").tokens(look, &ids("admitted", left), 3)
+    };
     life.happened(gone, Kind::Displaced, say.t("."));
     life.happened(gone, Kind::Folded, Say::new("Folded into the state; nothing returns from there."));
 }

@@ -25,6 +25,9 @@ pub fn page(look: &Look<'_>, index: &mut Index, lane: &LaneAt<'_>, write: usize)
     }
     if residency.at(write, done) != Place::Cache {
         page.say(match (entered, left) {
+            (_, Some(step)) if lane.evicted(write, step) => {
+                Say::new("It is no longer in the cache: a hand evicted it at the end of ").step(look, lane, step).t(".")
+            }
             (_, Some(step)) => Say::new("It is no longer in the cache: it was displaced in ").step(look, lane, step).t("."),
             (None, None) => Say::new("It is not in the cache at this step."),
             (Some(_), None) => Say::new("It has not left the cache, as far as the run has come."),

@@ -63,10 +63,26 @@ pub struct Studies {
 impl Studies {
     /// Takes in what the studies have found; true if there is news to paint.
     pub fn receive(&mut self) -> bool {
-        let (effective, events, map) = (self.effective.receive(), self.events.receive(), self.map.receive());
-        let (retention, sweep) = (self.retention.receive(), self.sweep.receive());
-        let (health, novelty) = (self.health.receive(), self.novelty.receive());
-        [effective, events, health, map, novelty, retention, sweep, self.spectrum.receive()].contains(&true)
+        // Every one takes in its own, whatever the others have.
+        let news = [
+            self.effective.receive(),
+            self.events.receive(),
+            self.map.receive(),
+            self.health.receive(),
+            self.novelty.receive(),
+            self.retention.receive(),
+            self.spectrum.receive(),
+            self.sweep.receive(),
+        ];
+        news.contains(&true)
+    }
+
+    /// True while one that panels ask for by themselves is at work: a picture taken now would be of something unfinished. Those that
+    /// only a user starts (retention, sweep) do not count.
+    #[must_use]
+    pub fn running(&self) -> bool {
+        let Self { effective, events, map, health, novelty, spectrum, retention: _, sweep: _ } = self;
+        effective.running() || events.running() || map.running() || health.running() || novelty.busy() || spectrum.running()
     }
 
     /// Carries out a command; `runs` is what is on screen, `session` the session as set, with paths relative to `base`.

@@ -89,6 +89,12 @@ impl Study {
         self.is_of(plan) && self.work.as_ref().is_some_and(|(h, _, work)| *h == head && work.running())
     }
 
+    /// True while it works on any head.
+    #[must_use]
+    pub fn busy(&self) -> bool {
+        self.work.as_ref().is_some_and(|(.., work)| work.running())
+    }
+
     /// How far the work is, from 0 to 1, and about how many seconds it still takes, once that can be told.
     #[must_use]
     pub fn progress(&self) -> (f32, Option<f64>) {

@@ -152,7 +152,12 @@ fn largest(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix, first: &Weight) {
     let index = match first.of {
         Of::Token(i) | Of::Row(i) => i,
     };
-    let symbol = if row { r"\b<q>*\b<Dk>" } else { r"\b<q>*\b<k>" };
+    let fixed = lane.plan.kind.name() == "vq";
+    let symbol = match (row, fixed) {
+        (true, true) => r"\b<q>*\b<code>",
+        (true, false) => r"\b<q>*\b<Dk>",
+        (false, _) => r"\b<q>*\b<k>",
+    };
     let product = e.term(
         &format!("{symbol}_<{index}>"),
         first.product,
@@ -160,10 +165,11 @@ fn largest(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix, first: &Weight) {
         Some(if row { "assignments" } else { "reads" }),
     );
     e.selects(subject);
-    let counted = row && (lane.plan.kind.name() == "vq" || lane.plan.setup.params.flag("count_bias"));
+    let counted = row && (fixed || lane.plan.setup.params.flag("count_bias"));
     let (mut s, mut v) = (format!("{} {}", beta.s, product.s), format!(r"{} \times {}", beta.v, product.v));
     if counted {
-        let c = e.term(&format!("c_<{index}>"), first.count, format!("how many tokens {name} stands for"), Some("counts"));
+        let symbol = if fixed { "n" } else { "c" };
+        let c = e.term(&format!("{symbol}_<{index}>"), first.count, format!("how many tokens {name} stands for"), Some("counts"));
         e.selects(subject);
         let _ = write!(s, r" + \t<log >{}", c.s);
         let _ = write!(v, r" + \t<log >{}", c.v);

@@ -8,6 +8,7 @@ use ndarray::ArrayView1;
 use crate::app::states::{At, States};
 use crate::layer::Snapshot;
 use crate::panel::{LaneLook, Look};
+use crate::session::hand;
 use crate::session::plan::{Plan, PlanLane};
 use crate::stream::Stream;
 use crate::trace::LaneTrace;
@@ -188,6 +189,12 @@ impl<'a> LaneAt<'a> {
     #[must_use]
     pub fn written(&self, chunks: usize) -> usize {
         (chunks * self.chunk()).min(self.stream().writes())
+    }
+
+    /// True for a pair that a hand, and not the update, took out of the cache at the end of a step of the lane.
+    #[must_use]
+    pub fn evicted(&self, write: usize, step: usize) -> bool {
+        hand::evicts(&self.plan.setup.hands, self.kv, write, step)
     }
 
     /// The key of a write.

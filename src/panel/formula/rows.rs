@@ -52,7 +52,10 @@ pub(super) fn dictionary_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usiz
             e.words.push(vec![
                 Piece::Words("The second nearest is ".to_owned()),
                 Piece::Link(format!("{} {other}", if fixed { "code" } else { "centroid" }), row_of(other)),
-                Piece::Words(format!(" at {similarity:.4}, from the exact state before the step.")),
+                Piece::Words(format!(
+                    " at {similarity:.4}, from {}.",
+                    if fixed { "the codebook" } else { "the exact state before the step" }
+                )),
             ]);
         } else if !fixed && step > 0 && exact.missing() {
             e.say("Which row is the second nearest is known once the exact state before the step is here.");

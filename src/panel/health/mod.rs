@@ -76,10 +76,17 @@ impl Panel for Health {
         self.controls(ui, look);
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 2.0;
+            // In a low cell the charts come first: they say the numbers of the playhead too.
+            let low = ui.available_height() < 200.0;
+            if low {
+                self.charts(ui, look, &lanes, commands);
+            }
             for (place, &at) in lanes.iter().enumerate() {
                 self.numbers(ui, look, at, Dash::of(place), commands);
             }
-            self.charts(ui, look, &lanes, commands);
+            if !low {
+                self.charts(ui, look, &lanes, commands);
+            }
         });
     }
 }

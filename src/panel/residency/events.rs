@@ -2,13 +2,14 @@
 
 use eframe::egui::{Color32, Label, Response, RichText, ScrollArea, Stroke, TextWrapMode, TextureHandle, Ui, Vec2, vec2};
 
-use super::held::Held;
+use super::held::{Held, by_hand};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::common::{
     Canvas, Key, canvas, cover, facts, is_marked, link, marked_name, paint_until, playheads, plural, point_at, quoted, role_name,
     select_ring, texture, token_name,
 };
 use crate::panel::{Look, Subject};
+use crate::session::hand;
 use crate::stream::Stream;
 use crate::trace::LaneTrace;
 use crate::widget::cached::Cached;
@@ -146,10 +147,22 @@ impl Events {
         ui.with_layout(layout, |ui| {
             plot(ui, look, held, here, plot_size, picture, commands);
             ui.vertical(|ui| match (*step, now) {
-                (Some(step), Some(now)) => lists(ui, look, &heading(step, now), exchange, commands),
+                (Some(step), Some(now)) => {
+                    lists(ui, look, &(heading(step, now) + &by_hand(look, held.lane, held.head, step)), exchange, commands)
+                }
                 _ => drop(ui.label(RichText::new("Nobody has come into the cache yet.").color(Ink::of(ui).quiet))),
             });
         });
+    }
+}
+
+/// When a token came or went: `in step 12`, `at the end of step 12, by hand`.
+fn when(look: &Look<'_>, held: &Held<'_>, write: usize, step: usize, came: bool) -> String {
+    let hands = &look.lanes[held.lane].plan.setup.hands;
+    if !came && hand::evicts(hands, held.head, write, step) {
+        format!("at the end of step {step}, by hand")
+    } else {
+        format!("in step {step}")
     }
 }
 
@@ -249,7 +262,7 @@ fn hover(look: &Look<'_>, held: &Held<'_>, response: &Response, chart: &Chart, c
         let (step, write, came) = events[i];
         let all = |name: &str| held.trace.channel(name).map_or(0, |c| c.wholes_at(held.head, step).len());
         let mut rows = vec![
-            (if came { "came" } else { "went" }, format!("in step {step}")),
+            (if came { "came" } else { "went" }, when(look, held, write, step, came)),
             ("score in it", held.score(write, step).map_or_else(|| "not recorded".to_owned(), number)),
         ];
         if let Some(t) = held.threshold(step) {

@@ -7,6 +7,7 @@ use eframe::egui::{ComboBox, Ui};
 use crate::layer::lola::residency::Residency;
 use crate::panel::Look;
 use crate::panel::common::{chunks_seen, head_of, lanes_with};
+use crate::session::hand;
 use crate::session::plan::Plan;
 use crate::trace::LaneTrace;
 
@@ -45,6 +46,15 @@ pub(in crate::panel) fn index<'a>(indexed: &'a mut Option<Indexed>, look: &Look<
     let index = &mut indexed.insert(kept).index;
     index.extend(admitted, displaced, head);
     Some((index, head))
+}
+
+/// What hands did to the cache of a lane's head at the end of a step, to be said beside what the update did: ` By hand after it: evict
+/// token 702.` Empty where they did nothing.
+#[must_use]
+pub(in crate::panel) fn by_hand(look: &Look<'_>, lane: usize, head: usize, step: usize) -> String {
+    let here = hand::at_step(&look.lanes[lane].plan.setup.hands, step + 1);
+    let all: Vec<String> = here.iter().filter(|h| h.kv_head == head).map(|h| h.what.to_string()).collect();
+    if all.is_empty() { String::new() } else { format!(" By hand after it: {}.", all.join(", ")) }
 }
 
 /// One lane's residency and the channels beside it.

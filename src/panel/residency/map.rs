@@ -14,6 +14,7 @@ use crate::panel::common::{
     Canvas, Key, canvas, cover, facts, is_marked, marked, paint_until, playheads, plural, point_at, role_name, select_ring, texture,
     token_name,
 };
+use crate::session::hand;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign};
 use crate::widget::palette::Ink;
@@ -169,7 +170,11 @@ fn story(look: &Look<'_>, held: &Held<'_>, token: usize, step: usize) -> Vec<(&'
     }
     let left = held.index.left(token).filter(|&l| l <= step);
     if let (Some(left), Some(admitted)) = (left, held.trace.channel("admitted")) {
-        rows.push(("displaced", displaced_words(look, left, admitted.wholes_at(held.head, left))));
+        rows.push(if hand::evicts(&look.lanes[held.lane].plan.setup.hands, held.head, token, left) {
+            ("evicted", format!("at the end of step {left}, by hand"))
+        } else {
+            ("displaced", displaced_words(look, left, admitted.wholes_at(held.head, left)))
+        });
     }
     rows
 }

@@ -13,7 +13,7 @@ mod text_rows;
 use eframe::egui::{Label, RichText, TextureHandle, Ui};
 
 pub(super) use self::events::{Exchange, heading, last_step, lists, short_name};
-pub(super) use self::held::{Held as Memories, Indexed, Tab, index, lanes, tabs};
+pub(super) use self::held::{Held as Memories, Indexed, Tab, by_hand, index, lanes, tabs};
 pub use self::picture::cells;
 
 use self::age::Age;

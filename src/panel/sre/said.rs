@@ -5,7 +5,7 @@ use super::blind::{self, Crowd, admitted_blindly, blind, crowds};
 use super::model::{Candidate, Fate, candidates};
 use crate::panel::Look;
 use crate::panel::common::{Key, chunks_seen, plural};
-use crate::panel::residency::{Indexed, index};
+use crate::panel::residency::{Indexed, by_hand, index};
 use crate::widget::cached::Cached;
 use crate::widget::ticks::number;
 
@@ -58,7 +58,7 @@ pub(super) fn sentence(
     if kept < cached {
         text = format!("{text} ({} more stay in the cache; their scores are not recorded)", cached - kept);
     }
-    Some(text)
+    Some(text + &by_hand(look, lane, head, step))
 }
 
 /// What is to be said of steps that scored against an empty state, and of a cache full of copies.

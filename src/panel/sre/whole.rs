@@ -8,7 +8,7 @@ use super::{BINS, Held};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
 use crate::panel::common::{Key, facts, is_marked, marked_name, plural, point_at, select_ring, words};
-use crate::panel::residency::{Exchange, Memories, heading, last_step, lists, short_name};
+use crate::panel::residency::{Exchange, Memories, by_hand, heading, last_step, lists, short_name};
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, diamond, triangle};
 use crate::widget::lasso::Lasso;
@@ -50,7 +50,11 @@ impl Whole {
         let side = (size.x * 0.36).min(280.0);
         ui.with_layout(Layout::left_to_right(Align::Min), |ui| {
             plot(ui, look, held, list, (step, vec2(size.x - side - 8.0, size.y)), lasso, commands);
-            ui.vertical(|ui| lists(ui, look, &heading(last.unwrap_or(step), step), exchange, commands));
+            ui.vertical(|ui| {
+                let shown = last.unwrap_or(step);
+                let text = heading(shown, step) + &by_hand(look, held.lane, held.head, shown);
+                lists(ui, look, &text, exchange, commands);
+            });
         });
     }
 }
