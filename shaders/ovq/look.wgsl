@@ -176,16 +176,16 @@ fn nearest(index: u32, lane: u32) {
     for (var t = split * step.token_tiles; t < end; t++) {
         let row = t * ROWS;
         let source = select(head * CAPACITY + row, head * WRITES + step.start, step.rows == 0u);
-        let s = products(false, head * WRITES + step.start + first, count, step.rows == 0u, source, min(ROWS, rows - row), lane);
+        var s = products(false, head * WRITES + step.start + first, count, step.rows == 0u, source, min(ROWS, rows - row), lane);
         let r = lane / 16u * 4u;
-        var dead = vec4<f32>();
         if DEAD_ROWS && step.rows != 0u {
-            dead = bias_of(source, min(ROWS, rows - row), lane, false);
+            let dead = bias_of(source, min(ROWS, rows - row), lane, false);
+            s = mat4x4<f32>(s[0] + dead, s[1] + dead, s[2] + dead, s[3] + dead);
         }
-        put_tile(r, lane, rows - row, s[0] + dead);
-        put_tile(r + 1u, lane, rows - row, s[1] + dead);
-        put_tile(r + 2u, lane, rows - row, s[2] + dead);
-        put_tile(r + 3u, lane, rows - row, s[3] + dead);
+        put_tile(r, lane, rows - row, s[0]);
+        put_tile(r + 1u, lane, rows - row, s[1]);
+        put_tile(r + 2u, lane, rows - row, s[2]);
+        put_tile(r + 3u, lane, rows - row, s[3]);
         workgroupBarrier();
         // Ascending rows and a strict comparison: of equals the lower row stays.
         for (var i = 0u; i < PART4; i++) {

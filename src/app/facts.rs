@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::common::head_of;
 use crate::panel::{LaneLook, Look};
-use crate::session::hand;
+use crate::session::hand::{self, Act, Hand};
 use crate::session::plan::Plan;
 
 /// What the inspector says of a token in a lane.
@@ -54,7 +54,8 @@ impl Index {
         }
         let window = lane.plan.setup.params.size("window");
         let writes = look.plan.stream.writes();
-        let index = self.of_lane.entry((number, head)).or_insert_with(|| Residency::new(window, chunk, writes));
+        let fresh = || Residency::new(window, chunk, writes).with_hands(&lane.plan.setup.hands, head);
+        let index = self.of_lane.entry((number, head)).or_insert_with(fresh);
         index.extend(admitted, displaced, head);
         Some(index)
     }
@@ -66,14 +67,18 @@ impl Index {
         let seen = (done * lane.plan.setup.chunk).min(look.plan.stream.writes());
         if write >= seen {
             let step = write / lane.plan.setup.chunk;
-            return Facts::at(format!("Not written yet: it comes with this lane's step {step}."));
+            return Facts::at(if write < look.writes {
+                format!("Raw in the lane's chunk: it enters the memory at the end of this lane's step {step}.")
+            } else {
+                format!("Not written yet: it comes with this lane's step {step}.")
+            });
         }
         if lane.trace.channel("assignments").is_some() {
             dictionary(look, lane, write, seen)
         } else if let Some(index) = self.residency(look, number) {
             memories(look, lane, index, write, done)
         } else {
-            plain(lane, write, seen)
+            plain(look, lane, write, seen)
         }
     }
 }
@@ -96,11 +101,20 @@ fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -
     let head = lane.trace.channel("assignments").map_or(0, |c| head_of(c, look));
     let deleted = usize::try_from(row).ok().and_then(|row| hand::deleted(hands, head, row));
     if let Some(step) = deleted.filter(|step| *step <= lane.plan.chunks_at(look.writes)) {
-        return Facts::at(format!("Nowhere any more: it was in centroid {row}, which a hand deleted after step {step}."));
+        let step = step.saturating_sub(1);
+        return Facts::at(format!("Nowhere any more: a hand deleted centroid {row}, which it was in, at the end of step {step}."));
     }
     facts.row(if fixed { "code's count now" } else { "centroid's count now" }, members.to_string());
     if let Some(v) = real("similarity") {
-        facts.row(if founded { "similarity before" } else { "similarity" }, number(v));
+        // Before the first chunk there is no centroid: there the similarity is to the first key.
+        let name = if !founded {
+            "similarity"
+        } else if write < lane.plan.setup.chunk {
+            "similarity to the first key"
+        } else {
+            "similarity before"
+        };
+        facts.row(name, number(v));
     }
     if let (Some(v), false) = (real("assign_margin"), founded) {
         facts.row("ahead of the second by", if v.is_finite() { number(v) } else { "no second".to_owned() });
@@ -119,6 +133,7 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
         Place::Window => format!("In the sliding window{since}."),
         Place::Cache => format!("In the sparse cache{since}."),
         Place::State => format!("Folded into the state{since}."),
+        Place::Gone => forgotten(index.forgotten(write).unwrap_or_default()),
     });
     let (first, last) = scores(look, lane, write, done);
     if let Some((step, v)) = first {
@@ -178,8 +193,21 @@ fn scores(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, done: usize) -> (O
     ((0..steps).find_map(at), (0..steps).rev().find_map(at))
 }
 
+/// Where a write is whose state a hand emptied after so many chunks.
+fn forgotten(chunks: usize) -> String {
+    let step = chunks.saturating_sub(1);
+    format!("Nowhere any more: the state that it was folded into was forgotten by hand at the end of step {step}.")
+}
+
+/// After how many chunks, no more than `done`, a hand first forgot a head's state that held what the first `folded` chunks had put there.
+#[must_use]
+pub fn forgot(hands: &[Hand], kv_head: usize, folded: usize, done: usize) -> Option<usize> {
+    let of_head = hands.iter().filter(|h| h.kv_head == kv_head && h.what == Act::Forget);
+    of_head.map(|h| h.step).filter(|step| (folded..=done).contains(step)).min()
+}
+
 /// Layers whose memory says nothing of single tokens.
-fn plain(lane: &LaneLook<'_>, write: usize, seen: usize) -> Facts {
+fn plain(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -> Facts {
     match lane.plan.kind.name() {
         "full" => Facts::at(format!("Held whole, with all {seen} writes.")),
         "window" => {
@@ -190,7 +218,15 @@ fn plain(lane: &LaneLook<'_>, write: usize, seen: usize) -> Facts {
                 Facts::at(format!("Forgotten: it left the window {} writes ago.", seen - write - window))
             }
         }
-        _ => Facts::at(format!("Folded into the state, with {} others.", seen - 1)),
+        _ => {
+            let (setup, done) = (&lane.plan.setup, lane.plan.chunks_at(look.writes));
+            let head = setup.stream.kv_head_of(look.query_head);
+            if let Some(step) = forgot(&setup.hands, head, write / setup.chunk + 1, done) {
+                return Facts::at(forgotten(step));
+            }
+            let since = hand::forgotten(&setup.hands, head, done).map_or(0, |step| step * setup.chunk);
+            Facts::at(format!("Folded into the state, with {} others.", seen.saturating_sub(since + 1)))
+        }
     }
 }
 
@@ -274,6 +310,15 @@ mod tests {
         assert_eq!(threshold(0, f32::NAN), "there is no cache");
         assert_eq!(threshold(8, f32::NAN), "none: the cache is not full");
         assert_eq!(threshold(8, 0.125), "0.125");
+    }
+
+    #[test]
+    fn the_first_forgetting_after_a_write_was_folded_is_its_end() {
+        let hand = |step, kv_head, what| Hand { step, kv_head, what };
+        let hands = [hand(5, 0, Act::Forget), hand(3, 0, Act::Forget), hand(2, 1, Act::Forget), hand(2, 0, Act::Evict { write: 1 })];
+        let at = |folded, done| forgot(&hands, 0, folded, done);
+        assert_eq!((at(1, 2), at(1, 3), at(3, 9), at(4, 4), at(4, 9), at(6, 9)), (None, Some(3), Some(3), None, Some(5), None));
+        assert_eq!(forgotten(3), "Nowhere any more: the state that it was folded into was forgotten by hand at the end of step 2.");
     }
 
     #[test]

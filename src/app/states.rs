@@ -73,7 +73,9 @@ impl States {
             self.bytes -= old.bytes();
         }
         while self.bytes > LIMIT && self.held.len() > 1 {
-            let Some((&oldest, _)) = self.held.iter().min_by_key(|(_, (_, seen))| *seen) else { break };
+            // What this frame or the last one looked at stays, however much it is: else it would be asked for without end.
+            let idle = self.held.iter().filter(|(_, (_, seen))| *seen + 1 < self.now);
+            let Some((&oldest, _)) = idle.min_by_key(|(_, (_, seen))| *seen) else { break };
             if let Some((gone, _)) = self.held.remove(&oldest) {
                 self.bytes -= gone.bytes();
             }

@@ -22,10 +22,20 @@ impl App {
         self.path.as_deref().and_then(Path::parent).map(Path::to_owned)
     }
 
+    /// Where a lane of the run on screen stands in the session as it is set by now: others may have come before it.
+    fn as_set(&self, lane: usize) -> usize {
+        let shown = self.runs.current().and_then(|run| run.plan.lanes.iter().find(|l| l.index == lane));
+        shown.and_then(|shown| self.session.lanes.iter().position(|l| l.name == shown.name)).unwrap_or(lane)
+    }
+
     pub(in crate::app) fn session_command(&mut self, command: SessionCommand) -> bool {
         if self.opening.is_some() {
             return false;
         }
+        let command = match command {
+            SessionCommand::Hand { lane, hand } => SessionCommand::Hand { lane: self.as_set(lane), hand },
+            other => other,
+        };
         // A colour is no number: the run on screen is shown in it as it is.
         let same_run = matches!(command, SessionCommand::Lane(LaneCommand::Recolour { .. }));
         let again = matches!(command, SessionCommand::Reset);

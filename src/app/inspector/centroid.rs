@@ -4,7 +4,8 @@ use crate::app::facts::number;
 use crate::panel::Look;
 use crate::panel::common::plural;
 use crate::panel::formula::dictionary::update;
-use crate::panel::formula::exact::{Exact, LaneAt, Rows, distance, dot, norm};
+use crate::panel::formula::exact::{Exact, LaneAt, distance, dot, norm};
+use crate::panel::formula::mixing::dictionary;
 
 use super::page::{Item, Page, Say};
 
@@ -19,24 +20,19 @@ pub fn page(look: &Look<'_>, exact: &Exact<'_>, lane: &LaneAt<'_>, row: usize) -
     let rows = lane.wholes("assignments");
     let members: Vec<usize> = (0..seen.min(rows.len())).filter(|&w| usize::try_from(rows[w]) == Ok(row)).collect();
     if members.is_empty() {
-        let later = rows.iter().position(|&r| usize::try_from(r) == Ok(row));
-        page.say(match later {
-            Some(write) if fixed => {
-                Say::new("It stands for no token yet: the first comes in ").step(look, lane, write / lane.chunk()).t(".")
-            }
-            Some(write) => Say::new("Not founded yet: it will be in ").step(look, lane, write / lane.chunk()).t("."),
-            None => Say::new("No token has gone to it, as far as the run has come."),
-        });
+        page.say(unused(look, lane, row, fixed));
         return page;
     }
-    page.say(Say::new(format!("It stands for {} after {}.", plural(members.len(), "token", "tokens"), plural(seen, "write", "writes"))));
+    let (count, deleted) = (plural(members.len(), "token", "tokens"), lane.deleted(row, done));
+    page.say(match deleted {
+        Some(chunks) => Say::deleted(look, lane, row, chunks).t(format!(" It stood for {count}.")),
+        None => Say::new(format!("It stands for {count} after {}.", plural(seen, "write", "writes"))),
+    });
     let is_new = lane.wholes("is_new");
     let founder = members.iter().copied().find(|&w| is_new.get(w) == Some(&1));
     if let Some(founder) = founder {
         page.fact("founded by", Say::default().token(look, founder).t(" in ").step(look, lane, founder / lane.chunk()));
-        if let Some(similarity) = lane.number("similarity", founder) {
-            page.fact("its best similarity then", number(similarity as f32));
-        }
+        founding(&mut page, lane, founder);
     } else if !fixed {
         page.say("Its founder was taken from it by a hand.");
     }
@@ -45,6 +41,9 @@ pub fn page(look: &Look<'_>, exact: &Exact<'_>, lane: &LaneAt<'_>, row: usize) -
     }
     let others: Vec<usize> = members.iter().rev().copied().filter(|w| Some(*w) != founder).collect();
     page.fact("newest members", Say::default().tokens(look, &others, 6));
+    if deleted.is_some() {
+        return page;
+    }
     if let Some(state) = exact.at(lane.number, done) {
         if !fixed {
             geometry(&mut page, look, lane, state, row, founder);
@@ -56,14 +55,40 @@ pub fn page(look: &Look<'_>, exact: &Exact<'_>, lane: &LaneAt<'_>, row: usize) -
     page
 }
 
+/// A row that no token has gone to yet.
+fn unused(look: &Look<'_>, lane: &LaneAt<'_>, row: usize, fixed: bool) -> Say {
+    let later = lane.wholes("assignments").iter().position(|&r| usize::try_from(r) == Ok(row));
+    match later {
+        Some(write) if fixed => Say::new("It stands for no token yet: the first comes in ").step(look, lane, write / lane.chunk()).t("."),
+        Some(write) => Say::new("Not founded yet: it will be in ").step(look, lane, write / lane.chunk()).t("."),
+        None => Say::new("No token has gone to it, as far as the run has come."),
+    }
+}
+
+/// How near its founder was to what there was before it. Before the first chunk there is no centroid: there the channel holds the
+/// similarity to the first key.
+fn founding(page: &mut Page, lane: &LaneAt<'_>, founder: usize) {
+    let Some(similarity) = lane.number("similarity", founder) else { return };
+    let similarity = number(similarity as f32);
+    if founder == 0 {
+        page.fact("its similarity then", "none: the first key founds row 0");
+    } else if founder < lane.chunk() {
+        page.fact("its similarity then", format!("{similarity}, to the first key"));
+    } else {
+        page.fact("its best similarity then", similarity);
+    }
+}
+
 /// The nearest other centroid, and how far it has drifted from its founder.
 fn geometry(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, state: &crate::layer::Snapshot, row: usize, founder: Option<usize>) {
-    let (Some(keys), Some(values)) = (Rows::of(state, "dict_k", lane.kv), Rows::of(state, "dict_v", lane.kv)) else { return };
+    let Some((keys, values, counts)) = dictionary(state, lane.kv) else { return };
     if row >= keys.len() {
         return;
     }
     let own = keys.row(row);
-    let others = (0..keys.len()).filter(|r| *r != row).map(|r| (r, dot(own, keys.row(r))));
+    // A row that a hand deleted has a key of zeros and is nobody's neighbour.
+    let alive = |r: &usize| counts.row(*r).first().is_some_and(|c| *c > 0.0);
+    let others = (0..keys.len()).filter(|r| *r != row && alive(r)).map(|r| (r, dot(own, keys.row(r))));
     let nearest = others.reduce(|best, x| if x.1 > best.1 { x } else { best });
     if let Some((other, similarity)) = nearest {
         let cosine = similarity / (norm(own) * norm(keys.row(other))).max(f64::MIN_POSITIVE);

@@ -79,6 +79,13 @@ impl Say {
         self
     }
 
+    /// `Nowhere any more: a hand deleted centroid 3 at the end of step 11.`, of a row deleted after so many of the lane's chunks.
+    #[must_use]
+    pub fn deleted(look: &Look<'_>, lane: &LaneAt<'_>, row: usize, chunks: usize) -> Self {
+        let say = Self::new("Nowhere any more: a hand deleted ").row(lane, row).t(" at the end of ");
+        say.step(look, lane, chunks.saturating_sub(1)).t(".")
+    }
+
     /// A link that shows a panel.
     #[must_use]
     pub fn panel(mut self, name: impl Into<String>, panel: &'static str) -> Self {

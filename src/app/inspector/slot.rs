@@ -4,6 +4,7 @@ use crate::app::facts::{Index, number};
 use crate::layer::lola::residency::Place;
 use crate::panel::formula::exact::LaneAt;
 use crate::panel::{Look, Subject};
+use crate::session::hand;
 
 use super::page::{Item, Page, Say};
 
@@ -52,20 +53,45 @@ pub fn page(look: &Look<'_>, index: &mut Index, lane: &LaneAt<'_>, write: usize)
     };
     page.fact("score now", Say::new(format!("{}, given in ", number(ranked[place].1 as f32))).step(look, lane, step));
     page.fact("rank", format!("{} of {}, by that score", place + 1, ranked.len()));
-    if let Some(threshold) = lane.number("threshold", step).filter(|t| !t.is_nan()) {
+    // Infinite where every pair is kept by hand.
+    if let Some(threshold) = lane.number("threshold", step).filter(|t| t.is_finite()) {
         page.fact("admission threshold", number(threshold as f32));
     }
-    if let Some((last, score)) = ranked.last() {
-        let say = if cached.len() < room {
-            Say::new("nobody, while there is room")
-        } else if *last == write {
-            Say::new("this one, if scores stay as they are (all are scored anew at every update)")
-        } else {
-            Say::default()
-                .link(crate::panel::common::token_name(&look.plan.stream, *last), Subject::Slot { lane: lane.number, write: *last })
-                .t(format!(" with {}, if scores stay as they are", number(*score as f32)))
-        };
-        page.fact("next to be displaced", say);
-    }
+    next(&mut page, look, lane, (write, done), &ranked, cached.len() < room);
     page
+}
+
+/// Whether the pair can be displaced, and who is the next to be; `ranked` has the largest score first.
+fn next(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, (write, done): (usize, usize), ranked: &[(usize, f64)], room: bool) {
+    let kept = |write: usize| hand::keeps(&lane.plan.setup.hands, lane.kv, write, done);
+    if kept(write) {
+        page.fact("will be displaced", "kept by hand: never");
+    }
+    let say = match last(ranked, kept) {
+        _ if room => Say::new("nobody, while there is room"),
+        None => Say::new("nobody: all are kept by hand"),
+        Some((last, _)) if last == write => Say::new("this one, if scores stay as they are (all are scored anew at every update)"),
+        Some((last, score)) => Say::default()
+            .link(crate::panel::common::token_name(&look.plan.stream, last), Subject::Slot { lane: lane.number, write: last })
+            .t(format!(" with {}, if scores stay as they are", number(score as f32))),
+    };
+    page.fact("next to be displaced", say);
+}
+
+/// The last of those that are not kept by hand.
+fn last(ranked: &[(usize, f64)], kept: impl Fn(usize) -> bool) -> Option<(usize, f64)> {
+    ranked.iter().rev().copied().find(|(write, _)| !kept(*write))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_kept_by_hand_is_not_the_next_to_go() {
+        let ranked = [(7, 3.0), (2, 2.0), (5, 1.0)];
+        assert_eq!(last(&ranked, |_| false), Some((5, 1.0)));
+        assert_eq!(last(&ranked, |write| write == 5), Some((2, 2.0)));
+        assert_eq!(last(&ranked, |_| true), None);
+    }
 }

@@ -52,15 +52,15 @@ pub fn page(look: &Look<'_>, step: usize) -> Page {
         let Some(lane) = LaneAt::of(look, number) else { continue };
         page.items.push(Item::Lane(number));
         // The chunk of the lane that ends in this step, if one does.
-        let chunk = (writes.end - 1) / lane.chunk();
-        let ends = lane.written(chunk + 1) == writes.end;
-        if !ends {
+        let (before, after) = (lane.plan.chunks_at(writes.start), lane.plan.chunks_at(writes.end));
+        if before == after {
             let mut say = Say::new("Its memory does not change in this step: its chunk ends in ");
-            say = say.step(look, &lane, chunk).t(".");
+            say = say.step(look, &lane, after).t(".");
             page.say(say);
             continue;
         }
-        of_lane(&mut page, look, &lane, chunk);
+        // A step is the smallest chunk of all lanes: no more than one ends in it.
+        of_lane(&mut page, look, &lane, after - 1);
     }
     page
 }
@@ -81,12 +81,7 @@ fn of_lane(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, chunk: usize) {
     if let Some(margin) = lane.number("select_margin", chunk) {
         page.fact("margin of the choice", if margin.is_finite() { number(margin as f32) } else { "nothing had to be chosen".to_owned() });
     }
-    let ids = |name: &str| Some(lane.numbers(name, chunk)?.iter().map(|&id| id as usize).collect::<Vec<_>>());
-    for (name, channel) in [("admitted", "admitted"), ("displaced", "displaced")] {
-        if let Some(writes) = ids(channel) {
-            page.fact(format!("{name} ({})", writes.len()), Say::default().tokens(look, &writes, 6));
-        }
-    }
+    moves(page, look, lane, chunk);
     if let Some(threshold) = lane.number("threshold", chunk) {
         let text = if threshold.is_nan() { "none: the cache is not full".to_owned() } else { number(threshold as f32) };
         let size = lane.plan.setup.params.size("cache");
@@ -106,5 +101,20 @@ fn of_lane(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, chunk: usize) {
     if page.items.len() == before {
         let computed = lane.trace.complete(crate::trace::Axis::Read).is_some_and(|n| n > 0 || lane.stream().reads() == 0);
         page.say(if computed { "Its writes were added; this layer tells no more of a step." } else { "Not computed yet." });
+    }
+}
+
+/// Who came into the cache in a chunk, and who went from it.
+fn moves(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, chunk: usize) {
+    for name in ["admitted", "displaced"] {
+        let Some(ids) = lane.numbers(name, chunk) else { continue };
+        let writes: Vec<usize> = ids.iter().map(|&id| id as usize).collect();
+        let mut say = Say::default().tokens(look, &writes, 6);
+        // What a hand does after the chunk is listed with it.
+        let by_hand: Vec<usize> = writes.iter().copied().filter(|&w| name == "displaced" && lane.evicted(w, chunk)).collect();
+        if !by_hand.is_empty() {
+            say = say.t("; of them by hand: ").tokens(look, &by_hand, 6);
+        }
+        page.fact(format!("{name} ({})", writes.len()), say);
     }
 }

@@ -28,6 +28,11 @@ pub fn strip(ui: &mut Ui, life: &Life, name: &str) {
             Place::Whole => ink.window,
             Place::Cache => ink.cache,
             Place::Folded => ink.state,
+            Place::Gone => {
+                // Nothing but a thin line where the bar was.
+                painter.hline(bar.x_range(), middle, Stroke::new(1.6, ink.mark));
+                continue;
+            }
         };
         painter.rect_filled(bar, 1.0, colour);
         // Told by more than colour: what is kept whole in the cache has a line around it.
@@ -64,6 +69,7 @@ fn place_at(life: &Life, write: usize) -> &'static str {
         Some((_, Place::Whole)) => "kept whole",
         Some((_, Place::Cache)) => "in the sparse cache",
         Some((_, Place::Folded)) => "merged or folded",
+        Some((_, Place::Gone)) => "nowhere any more",
         None if life.places.first().is_some_and(|(range, _)| write < range.start) => "not written yet",
         None => "not in memory, or after the playhead",
     }

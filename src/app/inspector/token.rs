@@ -58,6 +58,9 @@ fn place(look: &Look<'_>, lane: &LaneAt<'_>, index: &mut Index, write: usize, do
     let seen = lane.written(done);
     if let Some(&row) = lane.wholes("assignments").get(write) {
         let row = usize::try_from(row).unwrap_or_default();
+        if let Some(chunks) = lane.deleted(row, done) {
+            return Say::deleted(look, lane, row, chunks);
+        }
         let count = lane.wholes("assignments").iter().take(seen).filter(|&&r| usize::try_from(r) == Ok(row)).count();
         return Say::new("In ")
             .row(lane, row)
@@ -80,7 +83,8 @@ fn recall(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, exact: &Exact<'_>
         };
         page.fact("recall error now", say);
     }
-    if kind == "ovq" {
+    let deleted = || assigned(lane, exact, write).is_some_and(|a| lane.deleted(a.row, done).is_some());
+    if kind == "ovq" && !deleted() {
         let off = exact.at(lane.number, done).and_then(|state| {
             let row = assigned(lane, exact, write)?.row;
             let (keys, values) = (Rows::of(state, "dict_k", lane.kv)?, Rows::of(state, "dict_v", lane.kv)?);

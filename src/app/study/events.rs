@@ -70,6 +70,8 @@ pub struct Listing {
     pub kinds: Vec<Vec<EventKind>>,
     /// How many there are, by lane and kind.
     pub counts: Vec<[usize; 8]>,
+    /// How many of them are seen in each of equal stretches of the stream, by lane, kind and stretch: of all, listed or not.
+    pub density: Vec<[Vec<u32>; 8]>,
 }
 
 impl Listing {
@@ -243,7 +245,7 @@ impl Study {
                 teller.part(Told::Listed(Arc::clone(&listing)));
                 listing
             };
-            teller.part(Told::Shown(Shown { number, ..show(&listing, &filter, plan.stream.writes(), plan.steps().clamp(1, STRETCHES)) }));
+            teller.part(Told::Shown(Shown { number, ..show(&listing, &filter, plan.steps().clamp(1, STRETCHES)) }));
             Ok(())
         }));
     }
@@ -317,7 +319,10 @@ fn found(listing: &Listing, shown: &Shown, from: From, forwards: bool) -> Option
 fn list(plan: &Plan, traces: &[LaneTrace], heads: HeadsShown, criteria: &Criteria, teller: &Teller<Told>) -> Option<Listing> {
     let lanes: Vec<LaneEvents<'_>> = traces.iter().enumerate().map(|(l, trace)| LaneEvents::new(plan, l, trace, heads, criteria)).collect();
     let all: usize = lanes.iter().map(LaneEvents::scans).sum();
-    let mut listing = Listing { counts: vec![[0; 8]; lanes.len()], ..Listing::default() };
+    let (writes, stretches) = (plan.stream.writes(), plan.steps().clamp(1, STRETCHES));
+    let none = || std::array::from_fn(|_| vec![0; stretches]);
+    let mut listing =
+        Listing { counts: vec![[0; 8]; lanes.len()], density: (0..lanes.len()).map(|_| none()).collect(), ..Listing::default() };
     let mut done = 0;
     for (index, lane) in lanes.iter().enumerate() {
         listing.kinds.push((0..lane.scans()).map(|s| lane.kind(s)).collect());
@@ -330,6 +335,7 @@ fn list(plan: &Plan, traces: &[LaneTrace], heads: HeadsShown, criteria: &Criteri
             let mut count = 0;
             for hit in lane.forwards(scan, 0) {
                 count += 1;
+                listing.density[index][lane.kind(scan) as usize][stretch(hit, writes, stretches)] += 1;
                 if listing.hits.len() < room {
                     listing.hits.push(hit);
                 }
@@ -343,17 +349,25 @@ fn list(plan: &Plan, traces: &[LaneTrace], heads: HeadsShown, criteria: &Criteri
     Some(listing)
 }
 
-fn show(listing: &Listing, filter: &Filter, writes: usize, stretches: usize) -> Shown {
+fn show(listing: &Listing, filter: &Filter, stretches: usize) -> Shown {
     let mut shown = Shown { density: vec![vec![0; stretches]; EventKind::ALL.len()], ..Shown::default() };
     for (place, hit) in listing.hits.iter().enumerate() {
         let kind = listing.kind(*hit);
         if filter.wants(kind) && filter.wants_lane(usize::from(hit.lane)) {
             shown.places.push(place as u32);
-            let stretch = (hit.seen as usize).saturating_sub(1) * stretches / writes.max(1);
-            shown.density[kind as usize][stretch.min(stretches - 1)] += 1;
+        }
+    }
+    for (_, kinds) in listing.density.iter().enumerate().filter(|(lane, _)| filter.wants_lane(*lane)) {
+        for kind in EventKind::ALL.into_iter().filter(|k| filter.wants(*k)) {
+            shown.density[kind as usize].iter_mut().zip(&kinds[kind as usize]).for_each(|(sum, n)| *sum += n);
         }
     }
     shown
+}
+
+/// The stretch of the stream in which an event is seen.
+fn stretch(hit: Hit, writes: usize, stretches: usize) -> usize {
+    ((hit.seen as usize).saturating_sub(1) * stretches / writes.max(1)).min(stretches - 1)
 }
 
 #[cfg(test)]
@@ -367,26 +381,29 @@ mod tests {
     /// Two lanes: lane 0 has founders, lane 1 (scan 1) admissions.
     fn listing() -> Listing {
         let kinds = vec![EventKind::Founder, EventKind::Admission];
-        Listing {
-            hits: vec![hit(64, 0, 3), hit(64, 1, 0), hit(64, 1, 1), hit(128, 0, 70)],
-            kinds: vec![kinds.clone(), kinds],
-            counts: vec![[2, 0, 0, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0, 0, 0]],
+        let hits = vec![hit(64, 0, 3), hit(64, 1, 0), hit(64, 1, 1), hit(128, 0, 70)];
+        let mut density: Vec<[Vec<u32>; 8]> = (0..2).map(|_| std::array::from_fn(|_| vec![0; STRETCHES])).collect();
+        for h in &hits {
+            let kind = kinds[usize::from(h.scan)] as usize;
+            density[usize::from(h.lane)][kind][stretch(*h, 128, STRETCHES)] += 1;
         }
+        let counts = vec![[2, 0, 0, 0, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0, 0, 0]];
+        Listing { hits, kinds: vec![kinds.clone(), kinds], counts, density }
     }
 
     #[test]
     fn what_is_shown_is_what_the_filter_wants_and_the_counts_say_what_there_would_be() {
         let listing = listing();
-        let all = show(&listing, &Filter::default(), 128, STRETCHES);
+        let all = show(&listing, &Filter::default(), STRETCHES);
         assert_eq!(all.places, [0, 1, 2, 3]);
         // 64 of 128 writes are the first half: (64 - 1) * 512 / 128 = 252; the end is the last stretch.
         let founders = &all.density[EventKind::Founder as usize];
         assert_eq!((founders[252], founders[508], founders.iter().sum::<u32>()), (1, 1, 2));
         let mut filter = Filter { without: vec![0], ..Filter::default() };
-        assert_eq!(show(&listing, &filter, 128, STRETCHES).places, [1, 2]);
+        assert_eq!(show(&listing, &filter, STRETCHES).places, [1, 2]);
         assert_eq!((listing.of_kind(EventKind::Founder, &filter), listing.of_kind(EventKind::Admission, &filter)), (0, 2));
         filter = Filter { kinds: [true, false, false, false, false, false, false, false], ..Filter::default() };
-        assert_eq!(show(&listing, &filter, 128, STRETCHES).places, [0, 3]);
+        assert_eq!(show(&listing, &filter, STRETCHES).places, [0, 3]);
         assert_eq!((listing.of_lane(0, &filter), listing.of_lane(1, &filter)), (2, 0));
         assert!(!listing.cut());
     }
@@ -394,7 +411,7 @@ mod tests {
     #[test]
     fn the_list_is_gone_through_in_both_directions() {
         let listing = listing();
-        let shown = show(&listing, &Filter::default(), 128, STRETCHES);
+        let shown = show(&listing, &Filter::default(), STRETCHES);
         let go = |from, forwards| found(&listing, &shown, from, forwards);
         assert_eq!(go(From::Moment(0), true), Some(hit(64, 0, 3)));
         assert_eq!(go(From::Hit(hit(64, 0, 3)), true), Some(hit(64, 1, 0)));

@@ -7,6 +7,7 @@ use super::work::{Teller, Work};
 use crate::app::state::Runs;
 use crate::layer::replay::DictionaryAt;
 use crate::metric::projection::{Basis, Projection};
+use crate::session::hand::Act;
 use crate::session::plan::{Plan, PlanLane};
 use crate::trace::LaneTrace;
 
@@ -39,14 +40,14 @@ pub struct Keys {
     pub bounds: Bounds,
 }
 
-/// A row of the dictionary after a chunk that changed it.
+/// A row of the dictionary after a chunk that changed it, or a hand that did.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
     /// Chunks done.
     pub chunks: u32,
     /// Its key's place.
     pub at: [f32; 2],
-    /// The writes that it stands for.
+    /// The writes that it stands for: none once it is deleted by hand. It is then where it was last, though nothing is there.
     pub count: u32,
 }
 
@@ -80,7 +81,7 @@ impl Trails {
     /// The largest count that any row comes to.
     #[must_use]
     pub fn most(&self) -> u32 {
-        self.rows.iter().filter_map(|way| way.last()).map(|m| m.count).max().unwrap_or(0)
+        self.rows.iter().flatten().map(|m| m.count).max().unwrap_or(0)
     }
 }
 
@@ -205,6 +206,10 @@ fn keys_of(lane: &PlanLane, ask: Ask, known: Option<Arc<Keys>>, teller: &Teller<
 fn trails(lane: &PlanLane, trace: &LaneTrace, keys: &Keys, cancelled: &dyn Fn() -> bool) -> Option<Trails> {
     let mut rows: Vec<Vec<Moment>> = Vec::new();
     let mut chunks = 0;
+    // A key changes with new members, which the count tells, or by hand.
+    let hands: Vec<_> = lane.setup.hands.iter().filter(|h| h.kv_head == keys.ask.head).collect();
+    let moved =
+        |row: usize, chunks: usize| hands.iter().any(|h| h.step == chunks && matches!(h.what, Act::Move { row: of, .. } if of == row));
     let mut visit = |at: DictionaryAt<'_>| {
         if cancelled() {
             return false;
@@ -212,10 +217,14 @@ fn trails(lane: &PlanLane, trace: &LaneTrace, keys: &Keys, cancelled: &dyn Fn() 
         chunks = at.chunks;
         rows.resize_with(rows.len().max(at.counts.len()), Vec::new);
         for (row, (way, &count)) in rows.iter_mut().zip(at.counts).enumerate() {
-            if count > way.last().map_or(0, |m| m.count) {
+            let (last, chunks) = (way.last().copied(), at.chunks as u32);
+            if count > 0 && (last.is_none_or(|m| m.count != count) || moved(row, at.chunks)) {
                 let key = at.keys.row(row);
                 let at_key = keys.projection.place(key.as_slice().unwrap_or(&[]), keys.ask.components);
-                way.push(Moment { chunks: at.chunks as u32, at: at_key, count });
+                way.push(Moment { chunks, at: at_key, count });
+            } else if let Some(last) = last.filter(|m| count == 0 && m.count > 0) {
+                // Its key is zero now: that is no place that it went to.
+                way.push(Moment { chunks, count, ..last });
             }
         }
         true
@@ -240,6 +249,7 @@ mod tests {
     use super::*;
     use crate::engine::headless;
     use crate::param::Params;
+    use crate::session::hand::Hand;
     use crate::session::{BackendChoice, LaneSpec, Session, Source, TaskSource};
     use std::sync::atomic::AtomicBool;
     use std::time::{Duration, Instant};
@@ -251,6 +261,30 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         study.receive();
+    }
+
+    #[test]
+    fn trails_follow_what_hands_do_to_a_row() {
+        let params = Params::default().with("T", 256).with("needles", 4).with("dk", 8).with("dv", 8);
+        let source = Source::Task(TaskSource { name: "needles".to_owned(), params });
+        let ovq = Params::default().with("n_max", 32).with("chunk", 32);
+        let (delete, shift) = (Act::Delete { row: 3 }, Act::Move { row: 1, to: 5 });
+        let hands = vec![Hand { step: 4, kv_head: 0, what: delete }, Hand { step: 6, kv_head: 0, what: shift }];
+        let lanes = vec![LaneSpec { hands, ..LaneSpec::new("OVQ", "ovq", ovq) }];
+        let plan = Arc::new(Plan::new(&Session { source, lanes, ..Session::default() }, None).unwrap());
+        let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
+        let traces = Arc::new(run.traces);
+        let (mut study, wake): (Study, Wake) = (Study::default(), Arc::new(|| {}));
+        let ask = Ask { lane: 0, head: 0, basis: Basis::Principal, components: [0, 1] };
+        study.start(&plan, Some(&traces), ask, &wake);
+        wait(&mut study);
+        let trails = study.trails(&plan, ask).unwrap();
+        let (before, after) = (*trails.at(3, 3).unwrap(), *trails.at(3, 4).unwrap());
+        assert!(before.count > 0 && after.chunks == 4 && after.count == 0 && trails.at(3, 8) == Some(&after));
+        assert!(trails.most() >= before.count);
+        // Whether or not the row has a new member in that step, it is at the write's own key after it.
+        let (moved, key) = (trails.at(1, 6).unwrap(), study.keys(&plan, 0, 0).unwrap().points[5]);
+        assert!(moved.chunks == 6 && (0..2).all(|i| (moved.at[i] - key[i]).abs() < 1e-4), "{moved:?} {key:?}");
     }
 
     #[test]

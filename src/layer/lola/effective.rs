@@ -9,7 +9,6 @@ use crate::layer::effective::{Effective, ReadOf, Store};
 use crate::layer::feature::FeatureMap;
 use crate::layer::full::effective::logits;
 use crate::layer::real::EPSILON;
-use crate::session::hand;
 use crate::trace::LaneTrace;
 
 /// The weight of every write that a read may see. Raw writes, those of the newest chunk among them, are the window's: they have
@@ -18,20 +17,17 @@ pub(super) fn of(setup: &Setup, trace: &LaneTrace, read: ReadOf<'_>) -> Option<E
     let (stream, config) = (&setup.stream, Config::new(setup));
     let (head, after) = (stream.kv_head_of(read.query_head), stream.after()[read.read] as usize);
     let chunk = (after - 1) / config.chunk;
-    let mut index = Residency::new(config.window, config.chunk, config.writes);
+    let mut index = Residency::new(config.window, config.chunk, config.writes).with_hands(&setup.hands, head);
     index.extend(trace.channel("admitted")?, trace.channel("displaced")?, head);
     if index.steps() < chunk {
         return None;
     }
     let raw = config.step(chunk).raw.start;
-    // What was in the state when it was forgotten is nowhere.
-    let forgotten = hand::forgotten(&setup.hands, head, chunk);
-    let gone = |write: usize| forgotten.is_some_and(|step| index.at(write, step) == Place::State);
     let stores: Vec<Store> = (0..after)
         .map(|write| match index.at(write, chunk) {
             Place::Cache if write < raw => Store::Cache,
-            Place::State if write < raw && gone(write) => Store::Gone,
             Place::State if write < raw => Store::State,
+            Place::Gone if write < raw => Store::Gone,
             _ => Store::Window,
         })
         .collect();

@@ -3,11 +3,12 @@
 //! The trace holds no table of tokens by steps (that would be T x S numbers). It holds, per step, the ids that entered the
 //! cache (`admitted`) and those folded from it into the state (`displaced`). With the window, which is a matter of
 //! arithmetic, they say where every write is at every step: the index below is built once in O(T), extended as the trace
-//! grows, and answers in O(1).
+//! grows, and answers in O(1). When the state was forgotten is no event of the trace: the lane's hands say it.
 
+use crate::session::hand::{Act, Hand};
 use crate::trace::Channel;
 
-/// Which of LoLA's three memories holds a write.
+/// Which of LoLA's three memories holds a write, if one does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// Not written yet, or the trace has not come that far.
@@ -18,6 +19,8 @@ pub enum Place {
     Cache,
     /// Folded into the linear state; nothing returns from there.
     State,
+    /// It was in the state when a hand forgot it: nowhere any more.
+    Gone,
 }
 
 /// No event: a step that is never reached.
@@ -31,6 +34,8 @@ pub struct Residency {
     steps: usize,
     entered: Vec<u32>,
     left: Vec<u32>,
+    /// After how many chunks the state was forgotten, ascending.
+    forgets: Vec<usize>,
 }
 
 impl Residency {
@@ -38,7 +43,15 @@ impl Residency {
     /// (both in tokens; a chunk of 0 counts as 1).
     #[must_use]
     pub fn new(window: usize, chunk: usize, writes: usize) -> Self {
-        Self { window, chunk: chunk.max(1), steps: 0, entered: vec![NEVER; writes], left: vec![NEVER; writes] }
+        Self { window, chunk: chunk.max(1), steps: 0, entered: vec![NEVER; writes], left: vec![NEVER; writes], forgets: Vec::new() }
+    }
+
+    /// The same, of a lane with these hands: what was in the state of this head when one of them forgot it is [`Place::Gone`].
+    #[must_use]
+    pub fn with_hands(mut self, hands: &[Hand], kv_head: usize) -> Self {
+        self.forgets = hands.iter().filter(|h| h.kv_head == kv_head && h.what == Act::Forget).map(|h| h.step).collect();
+        self.forgets.sort_unstable();
+        self
     }
 
     /// Reads the steps that the channels `admitted` and `displaced` of one head have gained since the last call.
@@ -78,6 +91,8 @@ impl Residency {
             Place::Window
         } else if (self.entered[write] as usize) < chunks_done && (self.left[write] as usize) >= chunks_done {
             Place::Cache
+        } else if self.forgotten(write).is_some_and(|at| at <= chunks_done) {
+            Place::Gone
         } else {
             Place::State
         }
@@ -91,9 +106,43 @@ impl Residency {
             Place::NotYet => None,
             Place::Window => Some(write / self.chunk + 1),
             Place::Cache => Some(self.entered[write] as usize + 1),
-            Place::State if self.left[write] != NEVER => Some(self.left[write] as usize + 1),
-            Place::State => Some(self.leaves_window(write) + 1),
+            Place::State => self.folded(write),
+            Place::Gone => self.forgotten(write),
         }
+    }
+
+    /// The number of chunks after which `write` is in the state, where it comes into it as far as is known; with a forgotten state it is
+    /// nowhere from [`Residency::forgotten`] on.
+    #[must_use]
+    pub fn folded(&self, write: usize) -> Option<usize> {
+        match (self.entered(write), self.left(write)) {
+            (_, Some(left)) => Some(left + 1),
+            (Some(_), None) => None,
+            (None, None) => Some(self.leaves_window(write) + 1),
+        }
+    }
+
+    /// The number of chunks after which `write` was forgotten with the state that it was in, or will be.
+    #[must_use]
+    pub fn forgotten(&self, write: usize) -> Option<usize> {
+        if self.forgets.is_empty() {
+            return None;
+        }
+        // A hand acts on what the update before it left: what was folded in that update goes with the rest.
+        let folded = self.folded(write)?;
+        self.forgets.iter().copied().find(|at| *at >= folded)
+    }
+
+    /// After how many chunks the state was forgotten, ascending.
+    #[must_use]
+    pub fn forgets(&self) -> &[usize] {
+        &self.forgets
+    }
+
+    /// After how many chunks the state was forgotten last, seen from `chunks_done` of them.
+    #[must_use]
+    pub fn last_forgotten(&self, chunks_done: usize) -> Option<usize> {
+        self.forgets.iter().copied().rfind(|at| *at <= chunks_done)
     }
 
     /// The step at which `write` entered the cache, if it has.
@@ -126,7 +175,7 @@ impl Residency {
     /// more than `write + window` tokens are written.
     fn leaves_window(&self, write: usize) -> usize {
         let needed = (write + self.window + 1).min(self.entered.len());
-        needed.div_ceil(self.chunk) - 1
+        needed.div_ceil(self.chunk).saturating_sub(1)
     }
 }
 
@@ -151,5 +200,20 @@ mod tests {
         assert_eq!(index.window_range(4), 5..7);
         assert_eq!((index.at(4, 4), index.since(4, 4)), (Place::State, Some(4)));
         assert_eq!((index.entered(0), index.left(0), index.entered(1)), (Some(1), Some(2), None));
+    }
+
+    #[test]
+    fn what_was_in_a_forgotten_state_is_nowhere() {
+        // As above, and the state is forgotten after two chunks: 1 is in it then, 0 and 3 come into it later.
+        let forget = |step, kv_head| Hand { step, kv_head, what: Act::Forget };
+        let mut index = Residency::new(2, 2, 7).with_hands(&[forget(2, 0), forget(3, 1)], 0);
+        index.push(&[], &[]);
+        index.push(&[0], &[]);
+        assert_eq!((0..4).map(|w| index.at(w, 2)).collect::<Vec<_>>(), [Place::Cache, Place::Gone, Place::Window, Place::Window]);
+        index.push(&[2], &[0]);
+        assert_eq!((0..4).map(|w| index.at(w, 3)).collect::<Vec<_>>(), [Place::State, Place::Gone, Place::Cache, Place::State]);
+        assert_eq!((index.since(1, 2), index.since(1, 3), index.since(0, 3)), (Some(2), Some(2), Some(3)));
+        assert_eq!((index.folded(1), index.forgotten(1), index.forgotten(0), index.folded(2)), (Some(2), Some(2), None, None));
+        assert_eq!((index.last_forgotten(1), index.last_forgotten(2), index.last_forgotten(9)), (None, Some(2), Some(2)));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Event, EventKind, LaneEvents, Place};
 use crate::metric::ANSWER;
+use crate::session::hand;
 use crate::stream::Targets;
 use crate::trace::{Channel, Values, Width};
 
@@ -26,9 +27,7 @@ impl LaneEvents<'_> {
         match event.kind {
             EventKind::Founder => self.founder(event, &place),
             EventKind::Admission => format!("{} entered the cache in {place}{}", written(event), self.score(event)),
-            EventKind::Eviction => {
-                format!("{} was folded from the cache into the state in {place}{}", written(event), self.score(event))
-            }
+            EventKind::Eviction => self.eviction(event, &place),
             EventKind::Tie => {
                 format!(
                     "the {} of {place} is {value}, below {}: rounding could have chosen otherwise",
@@ -58,6 +57,20 @@ impl LaneEvents<'_> {
             Some(format!("; its similarity to {to} was {}", exact(x, Some(c))))
         });
         format!("{place} founded {row}{}", similarity.unwrap_or_default())
+    }
+
+    /// The update folded it, or a hand after it: the channel lists both.
+    fn eviction(&self, event: &Event, place: &str) -> String {
+        let by_hand = match (event.place, event.write) {
+            (Place::Chunk(chunk), Some(write)) => hand::evicts(&self.plan.setup.hands, event.head, write, chunk),
+            _ => false,
+        };
+        let (write, score) = (written(event), self.score(event));
+        if by_hand {
+            format!("{write} was evicted from the cache by hand at the end of {place}{score}, and folded into the state")
+        } else {
+            format!("{write} was folded from the cache into the state in {place}{score}")
+        }
     }
 
     /// The score of the candidate that an event is about, in its chunk.
@@ -125,5 +138,43 @@ fn exact(value: f64, channel: Option<&Channel>) -> String {
         (true, false) => format!("{}", value as f32),
         (false, true) => format!("{value:e}"),
         (false, false) => format!("{value}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Criteria, HeadsShown};
+    use super::*;
+    use crate::param::Params;
+    use crate::session::hand::{Act, Hand};
+    use crate::session::plan::Plan;
+    use crate::session::{BackendChoice, LaneSpec, Session, Source, TaskSource};
+    use crate::trace::TraceBlock;
+
+    #[test]
+    fn what_a_hand_took_out_of_the_cache_is_not_told_of_the_update() {
+        let params = Params::default().with("window", 8).with("chunk", 32).with("cache", 16);
+        let hands = vec![Hand { step: 1, kv_head: 0, what: Act::Evict { write: 2 } }];
+        let lane = LaneSpec { hands, ..LaneSpec::new("lola", "lola", params) };
+        let params = Params::default().with("T", 128).with("needles", 4);
+        let source = Source::Task(TaskSource { name: "needles".to_owned(), params });
+        let session = Session { source, lanes: vec![lane], backend: BackendChoice::Cpu, ..Session::default() };
+        let plan = Plan::new(&session, None).unwrap();
+        let mut trace = plan.lanes[0].trace();
+        let at = |name: &str| plan.lanes[0].channels.iter().position(|c| c.name == name).unwrap();
+        let mut block = TraceBlock::default();
+        block.push_ragged(at("candidates"), 0..1, Values::I32(vec![1, 2]), vec![2]);
+        block.push_ragged(at("candidate_scores"), 0..1, Values::F32(vec![2.0, 0.75]), vec![2]);
+        block.push_ragged(at("admitted"), 0..1, Values::I32(vec![]), vec![0]);
+        block.push_ragged(at("displaced"), 0..1, Values::I32(vec![1, 2]), vec![2]);
+        trace.append(&block).unwrap();
+        let criteria = Criteria::default();
+        let events = LaneEvents::new(&plan, 0, &trace, HeadsShown::default(), &criteria);
+        let told = |write: usize| {
+            let (kind, place) = (EventKind::Eviction, Place::Chunk(0));
+            events.sentence(&Event { kind, channel: "displaced", head: 0, place, write: Some(write), component: 0, value: 0.0, seen: 32 })
+        };
+        assert_eq!(told(1), "write 1 was folded from the cache into the state in chunk 0 with score 2");
+        assert_eq!(told(2), "write 2 was evicted from the cache by hand at the end of chunk 0 with score 0.75, and folded into the state");
     }
 }

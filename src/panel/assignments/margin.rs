@@ -4,7 +4,7 @@ use eframe::egui::{CursorIcon, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
 use super::Rows;
 use crate::app::command::{Command, ViewCommand};
-use crate::panel::common::{facts, plural, token_name};
+use crate::panel::common::{facts, token_name};
 use crate::panel::{Look, Subject};
 use crate::widget::chart::Chart;
 use crate::widget::palette::{Ink, blend};
@@ -42,8 +42,7 @@ pub fn show(
     let response = response.on_hover_cursor(CursorIcon::PointingHand);
     let mut told = Vec::new();
     let members = || (0..seen).filter(|w| rows.row(*w) == Some(row));
-    let count = members().count();
-    told.push(("row now holds", plural(count, "token", "tokens")));
+    told.push(("row now holds", rows.holds(row, seen)));
     if let Some(founder) = members().find(|w| rows.founder(*w)) {
         told.push(("founded by", token_name(&look.plan.stream, founder)));
     }

@@ -16,6 +16,7 @@ use super::common::{
 use super::growth::{n_max, rows_after};
 use super::{Look, Panel, Subject};
 use crate::app::command::{Command, ViewCommand};
+use crate::session::hand;
 use crate::session::plan::PlanLane;
 use crate::stream::Stream;
 use crate::trace::LaneTrace;
@@ -34,7 +35,7 @@ new row is the next one; a horizontal row of dots is a centroid that gathers the
 Rows can be sorted by birth (their number), by count (the fullest lowest), by last use (the most recent lowest) or by similarity: with a row selected, \
 by D_i.D_j with that row, which is lowest itself; else along the first principal component of the stream's keys (of 1024 of them), one direction for the whole run, so that rows \
 that stand for like keys lie together and stay where they are. All but the first depend on the playhead, and the line above the plot says of which step the order is: while the \
-playhead moves, an order stays for a moment, and rows founded since lie on top. The points themselves are never moved from their row.\n\n\
+playhead moves, an order stays for a moment, and rows founded since lie on top. A row that a hand deleted holds nothing from there on: but for the order of birth it lies above all others that were there. The points themselves are never moved from their row.\n\n\
 The formula: founders are the m tokens of a chunk with the smallest max_j k.D_j over the centroids from before the \
 chunk (or those that random or farthest-point founding picks); every other token goes to argmax_j k.D_j over the same centroids. In the very first \
 chunk there are none: its first token founds row 0, similarity is to that token's key, and every token that founds no row goes to row 0.\n\nVQ attention: the row is the code of its fixed codebook that stands for the token, and nothing is ever founded.\n\nWith more tokens than pixels dots become density, founders and marked tokens are still all drawn. Hover for a token's similarity \
@@ -86,6 +87,8 @@ struct Rows<'a> {
     assignments: &'a [i32],
     is_new: &'a [i32],
     order: Option<&'a Order>,
+    /// The rows that hands delete in this head, each with the number of chunks after which it is gone, where that is by the playhead.
+    deleted: &'a [(usize, usize)],
 }
 
 impl Rows<'_> {
@@ -96,6 +99,14 @@ impl Rows<'_> {
     /// The row that took a write.
     fn row(&self, write: usize) -> Option<usize> {
         self.assignments.get(write).and_then(|&r| usize::try_from(r).ok())
+    }
+
+    /// What a row holds of the first `seen` writes, in words.
+    fn holds(&self, row: usize, seen: usize) -> String {
+        if let Some((_, step)) = self.deleted.iter().find(|(deleted, _)| *deleted == row) {
+            return format!("nothing: deleted by hand after {}", plural(*step, "step", "steps"));
+        }
+        plural(self.assignments[..seen].iter().filter(|r| usize::try_from(**r) == Ok(row)).count(), "token", "tokens")
     }
 
     /// Where a row is drawn.
@@ -147,10 +158,10 @@ impl Panel for Assignments {
         }
         let seen = writes_seen(look, lane).min(assignments.len());
         let highest = rows_held(look, lane, head, assignments);
-        let placed =
-            Placed { lane, head, assignments, seen, rows: rows_now(look, lane, head, highest), anchor: anchor(look, lane, assignments) };
-        self.sorting.update(ui, look, placed);
-        let rows = Rows { assignments, is_new, order: self.sorting.order() };
+        let deleted = deleted(look, lane, head);
+        let (rows, anchor) = (rows_now(look, lane, head, highest), anchor(look, lane, assignments));
+        self.sorting.update(ui, look, Placed { lane, head, assignments, seen, rows, anchor, deleted: &deleted });
+        let rows = Rows { assignments, is_new, order: self.sorting.order(), deleted: &deleted };
         let top = axis_top(look, lane, highest, assignments.len());
         let (response, chart) = frame(ui, look, (lane, seen, highest, top), self.sorting.by);
         let generation = self.sorting.generation();
@@ -230,6 +241,13 @@ fn anchor(look: &Look<'_>, lane: usize, assignments: &[i32]) -> Option<usize> {
     let of_token = s.token.and_then(|t| assignments.get(t)).and_then(|&r| usize::try_from(r).ok());
     let row = s.row.filter(|(l, _)| *l == lane).map(|(_, row)| row);
     if matches!(s.subject, Some(Subject::Centroid { .. })) { row.or(of_token) } else { of_token.or(row) }
+}
+
+/// The rows that are deleted by hand at the playhead, each with the number of chunks after which it was.
+fn deleted(look: &Look<'_>, lane: usize, head: usize) -> Vec<(usize, usize)> {
+    let (hands, chunks) = (&look.lanes[lane].plan.setup.hands, chunks_seen(look, lane));
+    let rows = hand::dead_rows(hands, head, chunks).into_iter();
+    rows.filter_map(|row| Some((row, hand::deleted(hands, head, row)?))).collect()
 }
 
 /// Rows in use at the playhead: of a fixed codebook all.
@@ -330,9 +348,8 @@ fn hover(
     };
     let real = |channel: &str| trace.channel(channel)?.values(head).get(write);
     let stream = &look.plan.stream;
-    let members = rows.assignments[..seen].iter().filter(|r| usize::try_from(**r) == Ok(row)).count();
     let how = if rows.founder(write) { format!("founded row {row}") } else { format!("joined row {row}") };
-    let mut facts_shown = vec![("centroid", how), ("row now holds", plural(members, "token", "tokens"))];
+    let mut facts_shown = vec![("centroid", how), ("row now holds", rows.holds(row, seen))];
     if let Some(order) = rows.order {
         let text = format!("{} from below, as of step {}", rows.place_of(row), order.chunks.saturating_sub(1));
         facts_shown.push(("rank of the row", text));

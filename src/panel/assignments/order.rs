@@ -201,6 +201,8 @@ pub struct Placed<'a> {
     pub rows: usize,
     /// The row that others are compared with, where one is selected.
     pub anchor: Option<usize>,
+    /// The rows that hands have deleted by then, and after how many chunks each.
+    pub deleted: &'a [(usize, usize)],
 }
 
 impl Sorting {
@@ -222,7 +224,9 @@ impl Sorting {
             (self.held, self.wanted) = (None, None);
             return;
         }
-        let anchor = placed.anchor.filter(|_| self.by == By::Similarity);
+        // Nothing is similar to a row that is gone: its key is zero.
+        let is_there = |row: &usize| placed.deleted.iter().all(|(deleted, _)| deleted != row);
+        let anchor = placed.anchor.filter(|_| self.by == By::Similarity).filter(is_there);
         let key = |chunks: usize| Key::new(look, placed.lane, placed.head, chunks, (self.by, anchor));
         match &self.held {
             Some((held, _)) if *held == key(chunks) => {
@@ -256,12 +260,12 @@ impl Sorting {
 
     /// The order after `chunks` chunks; where that needs a state, after `wanted` or as near before as one is here.
     fn make(&mut self, look: &Look<'_>, placed: Placed<'_>, (chunks, wanted): (usize, usize), anchor: Option<usize>) -> Option<Order> {
-        let Placed { lane, head, assignments, seen, rows, .. } = placed;
+        let Placed { lane, head, assignments, seen, rows, deleted, .. } = placed;
         let plan = look.lanes[lane].plan;
         match self.by {
             By::Birth => None,
-            By::Count => Some(Order::new(chunks, by_count(&assignments[..seen], rows))),
-            By::LastUse => Some(Order::new(chunks, by_last_use(&assignments[..seen], rows))),
+            By::Count => Some(Order::new(chunks, gone_last(by_count(&assignments[..seen], rows), deleted))),
+            By::LastUse => Some(Order::new(chunks, gone_last(by_last_use(&assignments[..seen], rows), deleted))),
             By::Similarity => {
                 let stream = &plan.setup.stream;
                 let axis = self.axis.get(Key::new(look, lane, head, 0, ()), || principal(stream.keys_of(head.min(stream.kv_heads() - 1))));
@@ -273,10 +277,16 @@ impl Sorting {
                 if self.held.as_ref().is_some_and(|(_, held)| held.chunks == state.position) {
                     return None;
                 }
-                Some(Order::new(state.position, sort(keys_in(state, head)?)))
+                Some(Order::new(state.position, gone_last(sort(keys_in(state, head)?), deleted)))
             }
         }
     }
+}
+
+/// The same rows, those that hands have deleted after all others: they hold nothing.
+pub fn gone_last(mut rows: Vec<u32>, deleted: &[(usize, usize)]) -> Vec<u32> {
+    rows.sort_by_key(|&row| deleted.iter().any(|(gone, _)| *gone == row as usize));
+    rows
 }
 
 /// The keys of a dictionary's rows in a state [n, dk]; `None` where it has none.
@@ -299,6 +309,7 @@ mod tests {
         assert_eq!(by_count(&assignments, 5), [1, 0, 3, 2, 4]);
         assert_eq!(by_last_use(&assignments, 5), [1, 0, 3, 2, 4]);
         assert_eq!(by_last_use(&assignments[..5], 5), [0, 3, 1, 2, 4]);
+        assert_eq!(gone_last(by_count(&assignments, 5), &[(1, 4), (2, 7)]), [0, 3, 4, 1, 2], "what a deleted row held is gone");
     }
 
     #[test]

@@ -86,7 +86,7 @@ mod tests {
         let (x, y) = (Axis::count("token", T), Axis::count("centroid", rows as usize));
         let area = Area { x: &x, y: &y, canvas: ([1000, 500], true), scale: 1.5 };
         for order in [None, Some(&shuffled)] {
-            let of = Rows { assignments: &assignments, is_new: &is_new, order };
+            let of = Rows { assignments: &assignments, is_new: &is_new, order, deleted: &[] };
             let points: Vec<Point> = (0..T).map(|w| area.point(w, of.place(w).unwrap(), mark_of(of.founder(w), false))).collect();
             let image = draw(1000, 500, 1.5, &points, Inks { plain: ink.plain, ring: ink.window, diamond: ink.mark });
             let is_ring = |c: Color32| {

@@ -46,7 +46,7 @@ pub(super) fn map(
     let picture = cached.get(Key::new(look, drawn.lane, drawn.head, drawn.covered, extra), || {
         texture(ui, "channel", draw(grid, canvas.0[0], canvas.0[1], rule, range.colours(&ink)))
     });
-    paint_until(ui, &chart, picture, drawn.seen as f64);
+    paint_until(ui, &chart, picture, reduced.until(drawn.seen, canvas.0[0]));
     marks(ui, look, drawn, &chart, &ink);
     let Some(pointer) = response.hover_pos() else { return };
     let (x, y) = chart.values_at(pointer);
@@ -94,7 +94,6 @@ pub(super) fn line(ui: &mut Ui, look: &Look<'_>, drawn: &Drawn<'_>, (reduced, ra
 }
 
 fn strokes(ui: &Ui, drawn: &Drawn<'_>, reduced: &Reduced, chart: &Chart, (colour, dots): (eframe::egui::Color32, bool)) {
-    // What is behind the playhead in a column that begins before it is cut off.
     let mut clip = chart.rect;
     clip.set_right(chart.x_of(drawn.seen as f64).clamp(chart.rect.left(), chart.rect.right()));
     let painter = ui.painter().with_clip_rect(clip.intersect(ui.clip_rect()));
@@ -106,7 +105,8 @@ fn strokes(ui: &Ui, drawn: &Drawn<'_>, reduced: &Reduced, chart: &Chart, (colour
     };
     for column in 0..reduced.columns() {
         let entries = reduced.entries_of(column);
-        if entries.start >= drawn.seen {
+        // A column with entries after the playhead would tell of them.
+        if entries.end > drawn.seen {
             break;
         }
         let x = chart.x_of((entries.start + entries.end) as f64 / 2.0);

@@ -96,6 +96,20 @@ impl Reduced {
         start(column)..start(column + 1)
     }
 
+    /// Where a picture of `pixels` columns of the screen is to end, in entries, so that nothing of the entries from `seen` on is in it: what
+    /// stands behind one column, or one pixel, is one number.
+    #[must_use]
+    pub fn until(&self, seen: usize, pixels: usize) -> f64 {
+        if seen >= self.entries {
+            return self.entries as f64;
+        }
+        let whole = (0..self.columns).take_while(|c| self.entries_of(*c).end <= seen).count();
+        if pixels >= self.columns {
+            return self.entries_of(whole).start as f64;
+        }
+        (whole * pixels / self.columns) as f64 / pixels.max(1) as f64 * self.entries as f64
+    }
+
     /// Columns.
     #[must_use]
     pub fn columns(&self) -> usize {

@@ -98,7 +98,7 @@ fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneEvents<'_>, hit: Hit, event: &Ev
             ("lane", own.plan.name.clone()),
             ("kind", event.kind.title().to_owned()),
             ("channel", format!("{}, head {}", event.channel, event.head)),
-            ("seen", format!("after write {}, step {}", event.seen, look.plan.step_at(event.seen))),
+            ("seen", format!("after write {}, the end of step {}", event.seen, look.plan.step_at(event.seen).saturating_sub(1))),
             ("", sentence),
         ];
         facts(&response, "A click selects, a double click (or Enter) runs to it", &rows);

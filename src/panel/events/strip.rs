@@ -53,7 +53,7 @@ impl Strip {
         let Some(pointer) = response.hover_pos().filter(|p| plot.contains(*p)) else { return };
         let stretches = shown.density[0].len();
         let stretch = (((pointer.x - plot.left()) / plot.width() * stretches as f32) as usize).min(stretches - 1);
-        let (from, to) = (stretch * writes / stretches, ((stretch + 1) * writes).div_ceil(stretches));
+        let (from, to) = ((stretch * writes).div_ceil(stretches), ((stretch + 1) * writes).div_ceil(stretches));
         let rows: Vec<(&str, String)> = kinds.iter().map(|k| (k.title(), shown.density[*k as usize][stretch].to_string())).collect();
         facts(&response, &format!("seen from writes {} to {to} on", from + 1), &rows);
     }

@@ -53,7 +53,7 @@ pub struct Assigned {
     pub row: usize,
     /// It founded the row.
     pub founded: bool,
-    /// The similarity to the nearest centroid before the chunk, as the trace has it.
+    /// The similarity to the nearest centroid before the chunk (in the first chunk to the first key), as the trace has it.
     pub similarity: f64,
     /// By how much it beat the second nearest, as the trace has it; infinite where there is no second.
     pub margin: f64,
@@ -72,7 +72,8 @@ pub fn assigned(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usize) -> Option<As
     let key = lane.key(write);
     let ranked = similarities(lane, exact, &key, write / lane.chunk());
     let best = |not: Option<usize>| {
-        let rows = ranked.as_deref()?.iter().enumerate().filter(|(r, _)| Some(*r) != not);
+        // Deleted rows are nobody's nearest.
+        let rows = ranked.as_deref()?.iter().enumerate().filter(|(r, s)| Some(*r) != not && **s > f64::NEG_INFINITY);
         rows.fold(None, |best: Option<(usize, f64)>, (r, &s)| if best.is_none_or(|b| s > b.1) { Some((r, s)) } else { best })
     };
     let nearest = best(None);
@@ -120,7 +121,7 @@ pub struct Update {
 }
 
 /// What step `step` did to a row of an OVQ lane, from the states before and after; `None` where one is not here, no write went to
-/// the row, or the row was founded in the step.
+/// the row, the row was founded in the step, or a hand deleted it at the step's end.
 #[must_use]
 pub fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> Option<Update> {
     let writes = lane.written(step)..lane.written(step + 1);
@@ -140,6 +141,9 @@ pub fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> 
     };
     let (key, value) = (mean(&|w| lane.key(w), lane.stream().key_dim()), mean(&|w| lane.value(w), lane.stream().value_dim()));
     let (before, after) = (old.2.row(row)[0] as usize, new.2.row(row)[0] as usize);
+    if after == 0 {
+        return None;
+    }
     let params = &lane.plan.setup.params;
     let rate = if params.choice("rate") == "constant" { params.float("constant_rate") } else { members.len() as f64 / after as f64 };
     let mut put = old.0.row(row).to_vec();

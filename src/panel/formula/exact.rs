@@ -197,6 +197,12 @@ impl<'a> LaneAt<'a> {
         hand::evicts(&self.plan.setup.hands, self.kv, write, step)
     }
 
+    /// The step at which a hand deleted a row of the dictionary, if it is deleted after `chunks` chunks.
+    #[must_use]
+    pub fn deleted(&self, row: usize, chunks: usize) -> Option<usize> {
+        hand::deleted(&self.plan.setup.hands, self.kv, row).filter(|step| *step <= chunks)
+    }
+
     /// The key of a write.
     #[must_use]
     pub fn key(&self, write: usize) -> Vec<f64> {

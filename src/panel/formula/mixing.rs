@@ -187,6 +187,10 @@ pub fn ovq(lane: &LaneAt<'_>, exact: &Exact<'_>, read: usize) -> Option<Mix> {
         let bias = lane.plan.setup.params.flag("count_bias");
         for row in 0..keys.len() {
             let count = counts.row(row)[0];
+            // Deleted by hand: it weighs nothing, with the counts in the logits or without.
+            if count <= 0.0 {
+                continue;
+            }
             let bias = if bias { count.ln() } else { 0.0 };
             let product = dot(&query, keys.row(row));
             terms.push(Term { of: Of::Row(row), store: Store::Centroid, product, count, bias, value: values.row(row).to_vec() });
@@ -259,7 +263,9 @@ pub fn lola(lane: &LaneAt<'_>, exact: &Exact<'_>, read: usize) -> Option<Mix> {
     if chunks > 0 {
         let held = exact.at(lane.number, chunks)?;
         let cached = Rows::of(held, "cached", lane.kv)?;
-        terms.extend(token_terms(lane, &query, cached.all().iter().map(|&id| id as usize), Store::Cache));
+        // A place that a hand has emptied holds -1.
+        let cached = cached.all().iter().filter(|id| **id >= 0.0).map(|&id| id as usize);
+        terms.extend(token_terms(lane, &query, cached, Store::Cache));
         let phi = phi_q(lane, &FeatureMap::new(lola::NAME, &lane.plan.setup).ok()?, &query);
         state.phi_s = dot(&phi, Rows::of(held, "normaliser", lane.kv)?.all());
         state.phi_h = Rows::of(held, "state", lane.kv)?.transposed_times(&phi);

@@ -95,7 +95,10 @@ fn chosen(look: &Look<'_>, lane: &LaneAt<'_>) -> Chosen {
         None => newest(lane, done).map(|t| (t, false)),
     };
     let step = match look.selection.subject {
-        Some(Subject::Step(step)) => look.plan.writes_at(step + 1).checked_sub(1).map(|last| last / lane.chunk()),
+        Some(Subject::Step(step)) => {
+            let [before, after] = [step, step + 1].map(|s| lane.plan.chunks_at(look.plan.writes_at(s)));
+            (before < after).then(|| after - 1)
+        }
         _ => None,
     };
     Chosen { read, token, done, step }

@@ -3,7 +3,7 @@
 use crate::panel::Subject;
 
 use super::dictionary;
-use super::equation::{Equation, Piece, num};
+use super::equation::{Equation, Piece, Shown, num};
 use super::exact::{Exact, LaneAt};
 use super::layers::missing;
 
@@ -13,7 +13,6 @@ pub(super) fn dictionary_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usiz
     let fixed = lane.plan.kind.name() == "vq";
     let mut all = Vec::new();
     let Some(at) = dictionary::assigned(lane, exact, write) else { return all };
-    let row_of = |row: usize| Subject::Centroid { lane: lane.number, row };
     let key = if fixed { r"\b<code>" } else { r"\b<Dk>" };
     let mut e = Equation::new(heading(if at.founded { "Founding" } else { "Assignment" }));
     let row = e.term(
@@ -22,13 +21,10 @@ pub(super) fn dictionary_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usiz
         if fixed { "the code that stands for the token" } else { "the row that it went to" },
         Some("assignments"),
     );
-    e.selects(row_of(at.row));
-    let sim = e.term(
-        &format!(r"\b<k>*{key}"),
-        at.similarity,
-        "the similarity to the nearest centroid before the chunk (channel similarity)",
-        Some("assignments"),
-    );
+    e.selects(Subject::Centroid { lane: lane.number, row: at.row });
+    // Before the first chunk there is no centroid: its similarities are to the stream's first key.
+    let first = !fixed && step == 0;
+    let sim = similarity(&mut e, at.similarity, fixed, first);
     if at.founded {
         let m = e.term(
             r"\t<margin>",
@@ -37,27 +33,18 @@ pub(super) fn dictionary_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usiz
             None,
         );
         e.line(&format!(r"\b<Dk>_<{}> \to \b<k>, ~ \b<Dv>_<{}> \to \b<v>, ~ c_<{}> \to 1\t<+>", row.v, row.v, row.v));
-        e.line(&format!(r"\t<max>_<j> {} = {}~\t<,  founding margin >{}", sim.s, sim.v, m.v));
+        let most = if first { "" } else { r"\t<max>_<j> " };
+        e.line(&format!(r"{most}{} = {}~\t<,  founding margin >{}", sim.s, sim.v, m.v));
+        if write == 0 {
+            e.say("The first key founds row 0, whatever its similarity, which is to itself.");
+        }
+    } else if first {
+        e.line(&format!("{} = {}", row.s, row.v));
+        e.line(&format!("{} = {}", sim.s, sim.v));
+        e.say("Before the first chunk there is no centroid: those of its tokens that found none go to the first key's row.");
     } else {
-        e.line(&format!(r"{} = \t<argmax>_<j> \b<k>*{key}_j = {}", row.s, row.v));
-        let margin =
-            e.term(r"\t<margin>", at.margin, "by how much it beat the second nearest (channel assign_margin)", Some("assignments"));
-        let second = if at.margin.is_finite() {
-            format!(r"~\t<,  second >{} = {}", num(at.similarity - at.margin), format_args!(r"{} - {}", sim.v, margin.v))
-        } else {
-            r"~\t<,  and there is no second>".to_owned()
-        };
-        e.line(&format!(r"{}_<{}> = {}{second}", sim.s, at.row, sim.v));
-        if let Some((other, similarity)) = at.second {
-            e.words.push(vec![
-                Piece::Words("The second nearest is ".to_owned()),
-                Piece::Link(format!("{} {other}", if fixed { "code" } else { "centroid" }), row_of(other)),
-                Piece::Words(format!(
-                    " at {similarity:.4}, from {}.",
-                    if fixed { "the codebook" } else { "the exact state before the step" }
-                )),
-            ]);
-        } else if !fixed && step > 0 && exact.missing() {
+        assignment(&mut e, lane, &at, (&row, &sim), key);
+        if at.second.is_none() && !fixed && exact.missing() {
             e.say("Which row is the second nearest is known once the exact state before the step is here.");
         }
     }
@@ -71,6 +58,39 @@ pub(super) fn dictionary_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usiz
         all.push(update(lane, exact, at.row, step));
     }
     all
+}
+
+/// The term of a token's similarity: to a code, to the first key in the first chunk, else to a centroid.
+fn similarity(e: &mut Equation, value: f64, fixed: bool, first: bool) -> Shown {
+    let (symbol, what) = match (fixed, first) {
+        (true, _) => (r"\b<k>*\b<code>", "the similarity to the nearest code (channel similarity)"),
+        (false, true) => (r"\b<k>*\b<k>_<0>", "the similarity to the first key, which founds row 0 (channel similarity)"),
+        (false, false) => (r"\b<k>*\b<Dk>", "the similarity to the nearest centroid before the chunk (channel similarity)"),
+    };
+    e.term(symbol, value, what, Some("assignments"))
+}
+
+/// The lines of a token that went to the row that was nearest.
+fn assignment(e: &mut Equation, lane: &LaneAt<'_>, at: &dictionary::Assigned, (row, sim): (&Shown, &Shown), key: &str) {
+    let fixed = lane.plan.kind.name() == "vq";
+    e.line(&format!(r"{} = \t<argmax>_<j> \b<k>*{key}_j = {}", row.s, row.v));
+    let margin = e.term(r"\t<margin>", at.margin, "by how much it beat the second nearest (channel assign_margin)", Some("assignments"));
+    let second = if at.margin.is_finite() {
+        format!(r"~\t<,  second >{} = {}", num(at.similarity - at.margin), format_args!(r"{} - {}", sim.v, margin.v))
+    } else {
+        r"~\t<,  and there is no second>".to_owned()
+    };
+    e.line(&format!(r"{}_<{}> = {}{second}", sim.s, at.row, sim.v));
+    if let Some((other, similarity)) = at.second {
+        e.words.push(vec![
+            Piece::Words("The second nearest is ".to_owned()),
+            Piece::Link(
+                format!("{} {other}", if fixed { "code" } else { "centroid" }),
+                Subject::Centroid { lane: lane.number, row: other },
+            ),
+            Piece::Words(format!(" at {similarity:.4}, from {}.", if fixed { "the codebook" } else { "the exact state before the step" })),
+        ]);
+    }
 }
 
 /// The growth of an OVQ dictionary in a step.
@@ -111,6 +131,16 @@ pub fn growth(lane: &LaneAt<'_>, step: usize) -> Option<Equation> {
 
 fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> Equation {
     let heading = format!("Update of centroid {row} in step {step}");
+    if lane.deleted(row, step + 1).is_some() {
+        let mut e = Equation::new(heading);
+        e.say("A hand deleted the row at the end of this step: nothing is left of it to compare.");
+        return e;
+    }
+    if step == 0 {
+        let mut e = Equation::new(heading);
+        e.say("The row was founded in this very step: there is nothing before it to compare with.");
+        return e;
+    }
     let Some(u) = dictionary::update(lane, exact, row, step) else { return missing(heading, exact) };
     let mut e = Equation::new(heading);
     let subject = Subject::Centroid { lane: lane.number, row };

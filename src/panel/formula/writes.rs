@@ -4,6 +4,7 @@ use super::equation::{Equation, num};
 use super::exact::{Exact, LaneAt, norm};
 use super::layers::missing;
 use super::{mixing, recurrence};
+use crate::session::hand;
 
 /// The write of a recurrent layer.
 pub(super) fn state_write(
@@ -177,12 +178,18 @@ fn selection(lane: &LaneAt<'_>, write: usize, step: usize, score: f64, heading: 
     );
     e.line(&format!(r"\t<kept> = \t<the >{} = {}\t< largest of >{} = {}\t< scores>", cache.s, cache.v, number.s, number.v));
     let own = e.term(r"\t<score>", score, "the token's own score", Some("sre"));
-    let threshold = lane.number("threshold", step).filter(|t| !t.is_nan());
+    let hands = &lane.plan.setup.hands;
+    let mut ids = lane.numbers("candidates", step).unwrap_or_default().into_iter();
+    if ids.any(|id| hand::keeps(hands, lane.kv, id as usize, step)) {
+        e.say("Pairs kept by hand come before every other, whatever their score; the others compete for the rest.");
+    }
+    // Infinite where every pair in the cache is kept by hand.
+    let threshold = lane.number("threshold", step).filter(|t| t.is_finite());
     if let Some(threshold) = threshold {
         let t = e.term(
             r"\t<threshold>",
             threshold,
-            "the smallest score in the cache after the step: what the next candidates have to beat",
+            "the smallest score in the cache after the step, of the pairs not kept by hand: what the next candidates have to beat",
             Some("sre"),
         );
         let sign = if score > threshold {
@@ -196,15 +203,28 @@ fn selection(lane: &LaneAt<'_>, write: usize, step: usize, score: f64, heading: 
     } else {
         e.line(&format!(r"{} = {}~\t<,  and there is no threshold>", own.s, own.v));
     }
-    let listed = |name: &str| lane.numbers(name, step).is_some_and(|ids| ids.contains(&(write as f64)));
-    let cached_before = super::cached_before(lane, write, step);
-    e.say(match (listed("admitted"), listed("displaced"), cached_before) {
-        (true, _, _) => "It was admitted to the sparse cache.",
-        (_, true, _) => "It was displaced from the cache and folded into the state: its phi(k) times v was added to H, and phi(k) to s.",
-        (_, _, true) => "It stayed in the cache.",
-        _ => "It left the window and was folded into the state at once: its phi(k) times v was added to H, and phi(k) to s.",
-    });
+    e.say(fate(lane, write, step));
     e
+}
+
+/// What became of a candidate of a step.
+fn fate(lane: &LaneAt<'_>, write: usize, step: usize) -> String {
+    let added = "its phi(k) times v was added to H, and phi(k) to s.";
+    let folded = format!("folded into the state: {added}");
+    let listed = |name: &str| lane.numbers(name, step).is_some_and(|ids| ids.contains(&(write as f64)));
+    let (admitted, displaced) = (listed("admitted"), listed("displaced"));
+    let evicted = displaced && lane.evicted(write, step);
+    let kept = if hand::keeps(&lane.plan.setup.hands, lane.kv, write, step) { ": it is kept by hand, whatever its score" } else { "" };
+    match (admitted, displaced, super::cached_before(lane, write, step)) {
+        (true, _, _) if evicted => {
+            format!("It was admitted to the sparse cache{kept}. At the end of the step a hand evicted it, and it was {folded}")
+        }
+        (_, true, _) if evicted => format!("A hand evicted it from the cache at the end of the step, and it was {folded}"),
+        (true, _, _) => format!("It was admitted to the sparse cache{kept}."),
+        (_, true, _) => format!("It was displaced from the cache and {folded}"),
+        (_, _, true) => format!("It stayed in the cache{kept}."),
+        _ => format!("It left the window and was folded into the state at once: {added}"),
+    }
 }
 
 /// Every score that a token was given in the lane's first `done` steps, with the step.

@@ -71,7 +71,8 @@ fn spread(ui: &Ui, view: &View<'_>, chart: &Chart, row: usize, place: Row, rows:
     }
     painter.add(Shape::mesh(marks.done()));
     if let Some(trails) = view.trails {
-        let mut way: Vec<Pos2> = trails.until(row, rows.source.chunks(view)).iter().map(|m| at(chart, m.at)).collect();
+        let moments = trails.until(row, rows.source.chunks(view)).iter().filter(|m| m.count > 0);
+        let mut way: Vec<Pos2> = moments.map(|m| at(chart, m.at)).collect();
         way.push(middle);
         let colour = view.look.lanes[view.lane].colour;
         line::draw(&painter, &way, Stroke::new(4.0, ink.paper), Dash::Solid);
@@ -174,7 +175,10 @@ fn token_facts(view: &View<'_>, write: usize) -> Vec<(&'static str, String)> {
         Some(row) => {
             let how = if view.memory.founder(write) { format!("founded {row}") } else { format!("joined {row}") };
             all.push((if view.fixed() { "code" } else { "centroid" }, how));
-            all.push(("which now holds", plural(view.memory.members(row, view.seen).len(), "token", "tokens")));
+            all.push(match view.deleted(row) {
+                Some(step) => ("which is gone", format!("deleted by hand after {}", plural(step, "step", "steps"))),
+                None => ("which now holds", plural(view.memory.members(row, view.seen).len(), "token", "tokens")),
+            });
             let trace = view.look.lanes[view.lane].trace;
             let channel = trace.channel("similarity").filter(|c| view.head < c.heads());
             if let Some(similarity) = channel.and_then(|c| c.values(view.head).get(write)) {

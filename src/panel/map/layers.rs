@@ -53,8 +53,13 @@ pub(super) fn tokens(view: &View<'_>, chart: &Chart, atlas: &Atlas, from: usize,
     let dot = if view.keys.points.len() > MANY { Glyph::Speck } else { Glyph::Dot };
     let place = |write: usize| view.key(chart, write);
     let many = |write: &usize| !matches!(view.memory.store(*write), Store::Window | Store::Cache);
+    let forgets = view.forgets();
     for write in (from..view.seen).filter(many) {
-        marks.push(place(write), dot, ink.plain);
+        if forgets && view.memory.store(write) == Store::Gone {
+            marks.scaled(place(write), Glyph::Ring, 0.55, ink.quiet);
+        } else {
+            marks.push(place(write), dot, ink.plain);
+        }
     }
     match view.memory {
         Memory::Rows { founders, .. } => {
@@ -126,12 +131,20 @@ pub(super) fn legend(view: &View<'_>, colour: Color32, ink: &Ink) -> Vec<Entry> 
             add(Sign::Up, ink.window, "window");
             add(Sign::Square, ink.cache, "cache");
             add(Sign::Dot, ink.plain, "state");
+            if view.forgets() {
+                add(Sign::Ring, ink.quiet, "forgotten");
+            }
         }
         Memory::Kept { store: Store::Window, .. } => {
             add(Sign::Up, ink.window, "window");
             add(Sign::Dot, ink.plain, "gone");
         }
-        Memory::Kept { store, .. } => add(Sign::Dot, ink.plain, store.name()),
+        Memory::Kept { store, .. } => {
+            add(Sign::Dot, ink.plain, store.name());
+            if view.forgets() {
+                add(Sign::Ring, ink.quiet, "forgotten");
+            }
+        }
     }
     if let Some(name) = marked_name(view.stream()) {
         add(Sign::Diamond, ink.mark, name);

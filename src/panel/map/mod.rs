@@ -9,7 +9,7 @@ mod view;
 
 use std::sync::Arc;
 
-use eframe::egui::{Mesh, Response, RichText, Shape, TextureHandle, TextureId, Ui, vec2};
+use eframe::egui::{Color32, Mesh, Response, RichText, Shape, TextureHandle, TextureId, Ui, vec2};
 
 use self::controls::Choice;
 use self::flight::Flight;
@@ -34,7 +34,7 @@ pub const HELP: &str = "Keys and centroids in two dimensions, up to the playhead
 A dot is a token, at the place of its key; where there are very many, dots become density. A ringed dot is a founder: it opened a row of the dictionary with its own key. \
 A diamond is a token of the marked role (the needle); none is ever lost. A disc is a centroid at its exact place now, its area as its count c_j. When the playhead goes one step \
 forward, the step's tokens fly to the centroids that took them. Hover a centroid: spokes lead to its members, and the dashed line is its way through time, from the open circle where it was founded. \
-VQ attention: the codes of its codebook, which never move. A lane without a dictionary shows its keys by the memory that holds them: a triangle is in the sliding window, a square whole in the sparse cache, a dot in the state.\n\n\
+VQ attention: the codes of its codebook, which never move. A lane without a dictionary shows its keys by the memory that holds them: a triangle is in the sliding window, a square whole in the sparse cache, a dot in the state; a faint ring was in the state when a hand forgot it.\n\n\
 Distances on the map are not those of all dk dimensions: two keys that lie together here may differ along every other component. The share of the variance at the axes says how much of the whole is seen.\n\n\
 The formula: with the mean m of all T keys of the head, as the lane sees them (unit vectors for OVQ), and their covariance C = (1/T) sum (k_i - m)(k_i - m)^T, the place along a component u is u.(k_i - m), and of a centroid u.(D_j - m). \
 PCA: u is an eigenvector of C, the share of the variance its eigenvalue over the sum of all. Random: orthogonal directions drawn from a seed; the share is u^T C u / tr C. The components are those of the whole stream, so that the map stands still while time passes; tokens after the playhead are not drawn.\n\n\
@@ -52,7 +52,7 @@ pub struct DictionaryMap {
     rows: Cached<Key<(Ask, Source)>, Vec<Row>>,
     stores: Cached<Key<()>, Vec<(Store, usize)>>,
     density: Cached<Key<Frame>, Option<TextureHandle>>,
-    centroids: Cached<Key<(Frame, Source, TextureId)>, Arc<Mesh>>,
+    centroids: Cached<Key<(Frame, Source, TextureId, Size, Color32)>, Arc<Mesh>>,
     tokens: Cached<Key<(Frame, TextureId)>, Arc<Mesh>>,
     group: Cached<Key<(Frame, TextureId, Same)>, Arc<Mesh>>,
 }
@@ -193,7 +193,7 @@ struct Canvas<'a> {
     atlas: &'a mut Option<Atlas>,
     rows: &'a mut Cached<Key<(Ask, Source)>, Vec<Row>>,
     density: &'a mut Cached<Key<Frame>, Option<TextureHandle>>,
-    centroids: &'a mut Cached<Key<(Frame, Source, TextureId)>, Arc<Mesh>>,
+    centroids: &'a mut Cached<Key<(Frame, Source, TextureId, Size, Color32)>, Arc<Mesh>>,
     tokens: &'a mut Cached<Key<(Frame, TextureId)>, Arc<Mesh>>,
     group: &'a mut Cached<Key<(Frame, TextureId, Same)>, Arc<Mesh>>,
 }
@@ -229,10 +229,11 @@ impl Canvas<'_> {
         let painter = chart.painter(ui);
         if let Some(picture) = density {
             let uv = eframe::egui::Rect::from_min_max(eframe::egui::pos2(0.0, 0.0), eframe::egui::pos2(1.0, 1.0));
-            painter.image(picture.id(), chart.rect, uv, eframe::egui::Color32::WHITE);
+            painter.image(picture.id(), chart.rect, uv, Color32::WHITE);
         }
         let colour = view.look.lanes[view.lane].colour;
-        let of_rows = Key::new(view.look, view.lane, view.head, source.chunks(view), (frame, source, atlas.id()));
+        // The size of the discs changes when trails come, and the colour whenever the lane is given another.
+        let of_rows = Key::new(view.look, view.lane, view.head, source.chunks(view), (frame, source, atlas.id(), size, colour));
         let discs = self.centroids.get(of_rows, || Arc::new(layers::centroids(rows, size, &chart, atlas, colour)));
         painter.add(Shape::mesh(Arc::clone(discs)));
         let tokens = self.tokens.get(key(view.seen, (frame, atlas.id())), || Arc::new(layers::tokens(view, &chart, atlas, dense, &ink)));
@@ -285,7 +286,8 @@ fn fly(ui: &Ui, view: &View<'_>, chart: &Chart, rows: Rows<'_>, atlas: &Atlas, f
     }
     let Some((tokens, part)) = flight.part(ui.input(|i| i.time)) else { return };
     let ways = tokens.filter(|t| *t < view.seen).filter_map(|t| {
-        let (place, _) = rows.all.get(view.memory.row(t)?)?;
+        // A row that was deleted by hand in the same step is nowhere.
+        let (place, _) = rows.all.get(view.memory.row(t)?).filter(|(_, count)| *count > 0)?;
         Some((view.key(chart, t), view::at(chart, *place)))
     });
     chart.painter(ui).add(Shape::mesh(layers::flight(ways, part, atlas, &Ink::of(ui))));

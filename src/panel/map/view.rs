@@ -9,6 +9,7 @@ use crate::layer::Snapshot;
 use crate::layer::effective::Store;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::Look;
+use crate::session::hand;
 use crate::session::plan::PlanLane;
 use crate::stream::Stream;
 use crate::widget::chart::Chart;
@@ -35,7 +36,11 @@ impl<'a> Memory<'a> {
         match plan.kind.name() {
             "full" => Self::Kept { store: Store::Whole, from: 0 },
             "window" => Self::Kept { store: Store::Window, from: seen.saturating_sub(plan.setup.params.size("window")) },
-            _ => Self::Kept { store: Store::State, from: 0 },
+            _ => {
+                let chunk = plan.setup.chunk;
+                let forgotten = hand::forgotten(&plan.setup.hands, head, seen.div_ceil(chunk));
+                Self::Kept { store: Store::State, from: forgotten.map_or(0, |step| (step * chunk).min(seen)) }
+            }
         }
     }
 
@@ -47,6 +52,7 @@ impl<'a> Memory<'a> {
                 Place::Window | Place::NotYet => Store::Window,
                 Place::Cache => Store::Cache,
                 Place::State => Store::State,
+                Place::Gone => Store::Gone,
             },
             Self::Kept { store, from } => {
                 if write < *from {
@@ -117,6 +123,16 @@ impl View<'_> {
         matches!(self.memory, Memory::Rows { founders: [], .. })
     }
 
+    /// True if a hand forgets the state of this head at some step: then what was in it has a sign of its own.
+    pub(super) fn forgets(&self) -> bool {
+        hand::forgotten(&self.plan().setup.hands, self.head, usize::MAX).is_some()
+    }
+
+    /// After how many chunks a hand deleted a row, where it has by now: what was in it is nowhere.
+    pub(super) fn deleted(&self, row: usize) -> Option<usize> {
+        hand::deleted(&self.plan().setup.hands, self.head, row).filter(|step| *step <= self.chunks)
+    }
+
     /// Where a write's key is on screen.
     pub(super) fn key(&self, chart: &Chart, write: usize) -> Pos2 {
         at(chart, self.keys.points[write])
@@ -174,7 +190,7 @@ impl Source {
     pub(super) fn words(self, view: &View<'_>) -> String {
         match self {
             Self::Nothing | Self::Exact | Self::Replayed => String::new(),
-            Self::Before(chunks) => format!("as after chunk {chunks}: those after chunk {} are being computed", view.chunks),
+            Self::Before(chunks) => format!("as after {chunks} chunks: those after {} are being computed", view.chunks),
             Self::Awaited => "are being computed".to_owned(),
         }
     }
@@ -290,5 +306,9 @@ mod tests {
         index.push(&[0], &[]);
         let places = Memory::Places { index: &index, chunks: 2 };
         assert_eq!([0, 1, 2].map(|w| places.store(w)), [Store::Cache, Store::State, Store::Window]);
+        let forget = hand::Hand { step: 2, kv_head: 0, what: hand::Act::Forget };
+        let index = index.with_hands(&[forget], 0);
+        let places = Memory::Places { index: &index, chunks: 2 };
+        assert_eq!([0, 1, 2].map(|w| places.store(w)), [Store::Cache, Store::Gone, Store::Window]);
     }
 }

@@ -150,8 +150,8 @@ fn quantities(look: &Look<'_>, a: Side<'_>, b: Side<'_>) -> Vec<Quantity> {
         ("pairs in the cache", "How many pairs the sparse cache holds", both(&cached)),
         (
             "admission threshold",
-            "The smallest score in the cache; none while it is not full",
-            both(&|s| at_step(look, s, "threshold").filter(|t| !t.is_nan())),
+            "The smallest score in the cache, of the pairs that are not kept by hand; none while it is not full or all are kept",
+            both(&|s| at_step(look, s, "threshold").filter(|t| t.is_finite())),
         ),
         (
             "length of the state",
@@ -180,6 +180,9 @@ fn moved(look: &Look<'_>, a: Side<'_>, b: Side<'_>) -> Option<Vec<(usize, f64)>>
     }
     let distance = |(x, y): (&[f64], &[f64])| x.iter().zip(y).map(|(p, q)| (p - q) * (p - q)).sum::<f64>().sqrt();
     let mut rows: Vec<(usize, f64)> = before.chunks_exact(dk).zip(after.chunks_exact(dk)).map(distance).enumerate().collect();
+    // The key of a row that a hand deleted is zero: it went nowhere.
+    let counts = [a, b].map(|side| of_head(look, side.state, "counts").map_or_else(Vec::new, |(counts, _)| counts));
+    rows.retain(|(row, _)| counts.iter().all(|c| c.get(*row).is_none_or(|c| *c > 0.0)));
     rows.sort_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
     rows.truncate(8);
     rows.retain(|(_, d)| *d > 0.0);
@@ -189,7 +192,8 @@ fn moved(look: &Look<'_>, a: Side<'_>, b: Side<'_>) -> Option<Vec<(usize, f64)>>
 fn caches(look: &Look<'_>, a: Side<'_>, b: Side<'_>) -> Option<Caches> {
     let held = |side: Side<'_>| {
         let ids = of_head(look, side.state, "cached")?.0;
-        Some(ids.into_iter().map(|id| id as usize).collect::<BTreeSet<_>>())
+        // A place that a hand has emptied holds -1.
+        Some(ids.into_iter().filter(|id| *id >= 0.0).map(|id| id as usize).collect::<BTreeSet<_>>())
     };
     let (a, b) = (held(a)?, held(b)?);
     let only = |x: &BTreeSet<usize>, y: &BTreeSet<usize>| x.difference(y).copied().collect();

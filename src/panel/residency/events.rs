@@ -4,12 +4,13 @@ use eframe::egui::{Color32, Label, Response, RichText, ScrollArea, Stroke, TextW
 
 use super::held::{Held, by_hand};
 use crate::app::command::{Command, ViewCommand};
+use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::common::{
     Canvas, Key, canvas, cover, facts, is_marked, link, marked_name, paint_until, playheads, plural, point_at, quoted, role_name,
     select_ring, texture, token_name,
 };
 use crate::panel::{Look, Subject};
-use crate::session::hand;
+use crate::session::hand::{self, Act, Hand};
 use crate::stream::Stream;
 use crate::trace::LaneTrace;
 use crate::widget::cached::Cached;
@@ -54,10 +55,21 @@ pub(in crate::panel) fn last_step(trace: &LaneTrace, head: usize, chunks: usize)
     (0..chunks).rev().find(|&step| any("admitted", step) || any("displaced", step))
 }
 
-/// What stands above the lists of a step, where the playhead is after `now`.
-pub(in crate::panel) fn heading(step: usize, now: usize) -> String {
+/// What stands above the lists of a step of a lane's head, where the playhead is after `now`.
+pub(in crate::panel) fn heading(hands: &[Hand], (index, head): (&Residency, usize), (step, now): (usize, usize)) -> String {
     let when = if step == now { format!("Step {step}") } else { format!("Nobody came or went in step {now}; those of step {step}") };
-    format!("{when}, by falling score. Nobody takes one other's place: the largest of all scores stay.")
+    let mut kept: Vec<usize> = hands.iter().filter_map(|h| if let Act::Keep { write } = h.what { Some(write) } else { None }).collect();
+    kept.sort_unstable();
+    kept.dedup();
+    // One that was in the state before it was to be kept is there still.
+    kept.retain(|w| hand::keeps(hands, head, *w, step) && index.at(*w, step + 1) == Place::Cache);
+    let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
+    let rule = "Nobody takes one other's place: the largest of all scores stay";
+    if kept.is_empty() {
+        return format!("{when}, by falling score. {rule}.");
+    }
+    let noun = if kept.len() == 1 { "token" } else { "tokens" };
+    format!("{when}, by falling score. {rule}, after what is kept by hand, whatever its score: {noun} {}.", kept.join(", "))
 }
 
 /// A token shortly: `' magic' 699`, or `write 699`.
@@ -148,7 +160,9 @@ impl Events {
             plot(ui, look, held, here, plot_size, picture, commands);
             ui.vertical(|ui| match (*step, now) {
                 (Some(step), Some(now)) => {
-                    lists(ui, look, &(heading(step, now) + &by_hand(look, held.lane, held.head, step)), exchange, commands)
+                    let hands = &look.lanes[held.lane].plan.setup.hands;
+                    let text = heading(hands, (held.index, held.head), (step, now)) + &by_hand(look, held.lane, held.head, step);
+                    lists(ui, look, &text, exchange, commands);
                 }
                 _ => drop(ui.label(RichText::new("Nobody has come into the cache yet.").color(Ink::of(ui).quiet))),
             });
@@ -292,8 +306,21 @@ fn hover(look: &Look<'_>, held: &Held<'_>, response: &Response, chart: &Chart, c
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layer::lola::residency::Residency;
     use crate::trace::{Axis as TraceAxis, ChannelSpec, Heads, Kind, Tolerance, TraceBlock, Values, Width};
+
+    #[test]
+    fn what_is_kept_by_hand_is_named_from_its_step_on() {
+        let keep = |step, kv_head, write| Hand { step, kv_head, what: Act::Keep { write } };
+        // 5 is folded in the same step all the same: it was in the state before, say.
+        let hands = [keep(3, 0, 4), keep(3, 0, 3), keep(3, 0, 5), keep(2, 1, 3)];
+        let mut index = Residency::new(2, 2, 20);
+        for admitted in [&[][..], &[], &[3], &[4]] {
+            index.push(admitted, &[]);
+        }
+        let of = |step| heading(&hands, (&index, 0), (step, 3));
+        assert!(of(2).ends_with("the largest of all scores stay."));
+        assert!(of(3).ends_with("stay, after what is kept by hand, whatever its score: tokens 3, 4."), "{}", of(3));
+    }
 
     #[test]
     fn those_who_came_and_went_are_told_by_falling_score() {

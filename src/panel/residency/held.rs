@@ -40,6 +40,7 @@ pub(in crate::panel) fn index<'a>(indexed: &'a mut Option<Indexed>, look: &Look<
     };
     let fresh = || {
         let index = Residency::new(setup.params.size("window"), setup.chunk, look.plan.stream.writes());
+        let index = index.with_hands(&setup.hands, head);
         Indexed { plan: Arc::downgrade(look.plan), lane, head, index }
     };
     let kept = indexed.take().filter(same).unwrap_or_else(fresh);
@@ -96,11 +97,17 @@ impl Held<'_> {
         count.map_or(0, |n| n as usize)
     }
 
-    /// Pairs in the window, the cache and the state after so many chunks.
-    pub fn occupancy(&self, chunks: usize) -> [usize; 3] {
-        let window = self.index.window_range(chunks);
-        let cache = self.cached(chunks);
-        [window.len(), cache, window.start.saturating_sub(cache)]
+    /// Pairs in the window, the cache and the state after so many chunks, and those that were forgotten with the state.
+    pub fn occupancy(&self, chunks: usize) -> [usize; 4] {
+        let folded = |chunks: usize| self.index.window_range(chunks).start.saturating_sub(self.cached(chunks));
+        // All that was folded by then, what had been forgotten before among it.
+        let forgotten = self.index.last_forgotten(chunks).map_or(0, folded);
+        [self.index.window_range(chunks).len(), self.cached(chunks), folded(chunks).saturating_sub(forgotten), forgotten]
+    }
+
+    /// True if a hand forgets the state of this head at some step: then what was in it has a place in legends.
+    pub fn forgets(&self) -> bool {
+        !self.index.forgets().is_empty()
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use eframe::egui::{Align2, FontId, Rect, Response, Stroke, StrokeKind, TextureHandle, Ui, pos2, vec2};
 
 use super::held::Held;
-use super::picture::{cells, picture};
+use super::picture::{cells, faint, picture};
 use super::{count_words, whereabouts};
 use crate::app::command::Command;
 use crate::layer::lola::residency::Place;
@@ -31,11 +31,14 @@ pub(super) fn show(
     let stream = &look.plan.stream;
     let ink = Ink::of(ui);
     let steps = stream.chunks(held.chunk);
-    let legend = [
+    let mut legend = vec![
         Entry::new(Sign::Stripes, ink.window, "window"),
         Entry::new(Sign::Square, ink.cache, "cache"),
         Entry::new(Sign::Dotted, ink.state, "state"),
     ];
+    if held.forgets() {
+        legend.push(Entry::new(Sign::Stripes, faint(&ink), "forgotten"));
+    }
     let describe = format!("Residency of {} tokens over {} of {steps} steps. {}", stream.writes(), held.chunks, count_words(look, held));
     let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), steps);
     let size = vec2(ui.available_width(), ui.available_height().max(80.0));
@@ -143,9 +146,10 @@ fn hover(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'_>, c
     let mut rows = vec![("role", role_name(stream, token).to_owned())];
     rows.extend(story(look, held, token, step));
     if tokens.len() > 1 {
-        let [window, cache, state, _] = whereabouts(held.index, tokens.clone(), step + 1);
+        let [window, cache, state, gone, _] = whereabouts(held.index, tokens.clone(), step + 1);
         let last = tokens.end - 1;
-        rows.push(("this pixel", format!("tokens {} to {last}: {window} window, {cache} cache, {state} state", tokens.start)));
+        let gone = if gone > 0 { format!(", {gone} forgotten") } else { String::new() };
+        rows.push(("this pixel", format!("tokens {} to {last}: {window} window, {cache} cache, {state} state{gone}", tokens.start)));
     }
     facts(response, &token_name(stream, token), &rows);
     point_at(response, Some(token), commands);
@@ -159,6 +163,7 @@ fn story(look: &Look<'_>, held: &Held<'_>, token: usize, step: usize) -> Vec<(&'
         Place::Window => "in the window",
         Place::Cache => "in the cache",
         Place::State => "folded into the state",
+        Place::Gone => "nowhere: a hand forgot the state",
     };
     let since = held.index.since(token, chunks).map_or(String::new(), |s| format!(", since step {}", s - 1));
     let mut rows = vec![("after step", step.to_string()), ("where", format!("{place}{since}"))];

@@ -32,7 +32,7 @@ use crate::widget::palette::Ink;
 pub const HELP: &str = "Where each token is remembered: raw in the sliding window, whole in the sparse cache, or folded into the linear state, from which nothing \
 returns. Every view goes up to the playhead; a dashed line is the pinned moment.\n\n\
 Map: token by step. Striped blue is the window, plain yellow the cache, dotted grey the state. Read a row from left to right: a token is written, passes through the window, and then either stays whole (a yellow line as long as it is \
-cached) or is folded. The rows of the marked role (the needle) are outlined. Where a pixel stands for several tokens yellow covers it in the share of them that are cached, but never less than a quarter while any is; under it, the pixel is blue if any is in the window, else grey.\n\n\
+cached) or is folded. Where a hand forgets the state, what was in it is striped in a faint grey: nowhere any more. The rows of the marked role (the needle) are outlined. Where a pixel stands for several tokens yellow covers it in the share of them that are cached, but never less than a quarter while any is; under it, the pixel is blue if any is in the window, else grey.\n\n\
 Events: every entry into the cache (a dot) and every eviction from it (a ring), and beside them who came and who went in the last step, by falling score. The algorithm pairs nobody: the candidates of a step are compared all \
 together, so those who came stand against all of those who went.\n\n\
 Occupancy: how many tokens each memory holds after each step, stacked, or as lines on a logarithmic axis where the state would hide the others.\n\n\
@@ -114,16 +114,18 @@ impl Panel for ResidencyPanel {
     }
 }
 
-/// How many of these writes are in the window, the cache and the state after `chunks` chunks, and how many are not written.
+/// How many of these writes are in the window, the cache and the state after `chunks` chunks, how many were forgotten with the state, and
+/// how many are not written.
 #[must_use]
-pub fn whereabouts(index: &Residency, writes: impl Iterator<Item = usize>, chunks: usize) -> [usize; 4] {
-    let mut counts = [0; 4];
+pub fn whereabouts(index: &Residency, writes: impl Iterator<Item = usize>, chunks: usize) -> [usize; 5] {
+    let mut counts = [0; 5];
     for write in writes {
         counts[match index.at(write, chunks) {
             Place::Window => 0,
             Place::Cache => 1,
             Place::State => 2,
-            Place::NotYet => 3,
+            Place::Gone => 3,
+            Place::NotYet => 4,
         }] += 1;
     }
     counts
@@ -133,14 +135,18 @@ pub fn whereabouts(index: &Residency, writes: impl Iterator<Item = usize>, chunk
 ///
 /// `counts` are those of [`whereabouts`]; `waiting` of the last of them are written and wait for the end of the chunk.
 #[must_use]
-pub fn marked_words(name: &str, counts: [usize; 4], waiting: usize) -> String {
-    let [window, cache, state, not_held] = counts;
+pub fn marked_words(name: &str, counts: [usize; 5], waiting: usize) -> String {
+    let [window, cache, state, gone, not_held] = counts;
     let not_yet = not_held.saturating_sub(waiting);
     let total = counts.iter().sum::<usize>();
     let mut text = format!("{name}: {cache} of {} in the cache", plural(total, "token", "tokens"));
-    for (n, place) in
-        [(window, "in the window"), (state, "in the state"), (waiting, "waiting for the end of the chunk"), (not_yet, "not written yet")]
-    {
+    for (n, place) in [
+        (window, "in the window"),
+        (state, "in the state"),
+        (gone, "forgotten with the state"),
+        (waiting, "waiting for the end of the chunk"),
+        (not_yet, "not written yet"),
+    ] {
         if n > 0 {
             text = format!("{text}, {n} {place}");
         }
@@ -153,8 +159,9 @@ fn count_words(look: &Look<'_>, held: &Held<'_>) -> String {
         let waiting = writes.iter().filter(|&&w| w < look.writes && held.index.at(w, held.chunks) == Place::NotYet).count();
         return marked_words(name, whereabouts(held.index, writes.into_iter(), held.chunks), waiting);
     }
-    let [window, cache, state] = held.occupancy(held.chunks);
-    format!("{window} in the window, {cache} in the cache, {state} in the state")
+    let [window, cache, state, gone] = held.occupancy(held.chunks);
+    let forgotten = if gone > 0 { format!(", {gone} forgotten with it") } else { String::new() };
+    format!("{window} in the window, {cache} in the cache, {state} in the state{forgotten}")
 }
 
 fn sentence(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>) {
@@ -166,6 +173,7 @@ fn sentence(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::hand::{Act, Hand};
 
     #[test]
     fn the_sentence_counts_every_token_once() {
@@ -174,7 +182,7 @@ mod tests {
         index.push(&[], &[]);
         index.push(&[0], &[]);
         index.push(&[2], &[]);
-        assert_eq!(whereabouts(&index, 0..8, 3), [2, 2, 2, 2]);
+        assert_eq!(whereabouts(&index, 0..8, 3), [2, 2, 2, 0, 2]);
         assert_eq!(
             marked_words("needle", whereabouts(&index, [0, 2, 3].into_iter(), 3), 0),
             "needle: 2 of 3 tokens in the cache, 1 in the state"
@@ -184,6 +192,13 @@ mod tests {
         assert_eq!(
             marked_words("needle", later, 1),
             "needle: 0 of 2 tokens in the cache, 1 waiting for the end of the chunk, 1 not written yet"
+        );
+        let forget = Hand { step: 2, kv_head: 0, what: Act::Forget };
+        let index = index.with_hands(&[forget], 0);
+        assert_eq!(whereabouts(&index, 0..8, 3), [2, 2, 1, 1, 2]);
+        assert_eq!(
+            marked_words("needle", whereabouts(&index, [0, 1].into_iter(), 3), 0),
+            "needle: 1 of 2 tokens in the cache, 1 forgotten with the state"
         );
     }
 }

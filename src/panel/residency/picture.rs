@@ -33,7 +33,8 @@ fn strength(kept: u16, tokens: usize) -> f32 {
 /// A pixel that stands for several tokens has the window's colour if one of them is in it, else the state's; the cache's comes
 /// over it in the share of them that are cached, but never so faint that a cached token is not seen ([`LEAST`]): a strength that
 /// does not follow the share would make a cache of a few tokens look like all of them. The window is striped, the cache
-/// plain, the state dotted.
+/// plain, the state dotted, and what was forgotten with the state striped in a faint grey: a pixel of whose tokens none is in the window
+/// or the state.
 #[must_use]
 pub fn picture(
     index: &Residency,
@@ -46,6 +47,8 @@ pub fn picture(
 ) -> ColorImage {
     let covered = covered.min(index.steps());
     let cached = cached(index, covered, writes, steps, [width, height]);
+    // Where nothing is ever forgotten, what is neither in the window nor cached is in the state.
+    let folded = (!index.forgets().is_empty()).then(|| folded(index, writes, steps, [width, height]));
     let mut image = ColorImage::filled([width, height], Color32::TRANSPARENT);
     let period = ((6.0 * scale).round() as usize).max(3);
     let columns: Vec<Option<Range<usize>>> = (0..width)
@@ -65,6 +68,8 @@ pub fn picture(
             } else if tokens.end > window.start {
                 let stripe = (x + y) % period < period.div_ceil(3);
                 if stripe { blend(ink.window, ink.paper, 0.35) } else { ink.window }
+            } else if folded.as_ref().is_some_and(|f| f[y * width + x] == 0) {
+                forgotten(x + y, period, ink)
             } else {
                 let dot = x % period == period / 2 && y % period == (x / period % 2) * (period / 2);
                 if dot { blend(ink.state, ink.text, 0.45) } else { ink.state }
@@ -73,6 +78,16 @@ pub fn picture(
         }
     }
     image
+}
+
+/// The colour of what was forgotten with the state.
+pub(super) fn faint(ink: &Ink) -> Color32 {
+    blend(ink.paper, ink.state, 0.4)
+}
+
+/// A pixel of what was forgotten: striped along `across`, in a grey fainter than the state's.
+pub(super) fn forgotten(across: usize, period: usize, ink: &Ink) -> Color32 {
+    if across % period < period.div_ceil(3) { ink.paper } else { faint(ink) }
 }
 
 /// How many cached tokens are behind each pixel.
@@ -92,7 +107,29 @@ fn cached(index: &Residency, covered: usize, writes: usize, steps: usize, [width
             changes[row + to] -= 1;
         }
     }
-    let mut counts = Vec::with_capacity(width * height);
+    summed(&changes, width)
+}
+
+/// How many tokens behind each pixel are in the state, and not forgotten, after the last step that it stands for.
+fn folded(index: &Residency, writes: usize, steps: usize, [width, height]: [usize; 2]) -> Vec<u16> {
+    let mut changes = vec![0_i32; (width + 1) * height];
+    // The first column whose last step is this one or a later one.
+    let column = |chunks: usize| pixels_of(chunks.saturating_sub(1).min(steps.saturating_sub(1)), width, steps).start;
+    for token in 0..writes {
+        let Some(from) = index.folded(token) else { continue };
+        let (from, to) = (column(from), index.forgotten(token).map_or(width, column));
+        for up in pixels_of(token, height, writes) {
+            let row = (height - 1 - up) * (width + 1);
+            changes[row + from] += 1;
+            changes[row + to] -= 1;
+        }
+    }
+    summed(&changes, width)
+}
+
+/// The sums along rows of differences, each a column longer than the picture.
+fn summed(changes: &[i32], width: usize) -> Vec<u16> {
+    let mut counts = Vec::with_capacity(changes.len());
     for row in changes.chunks_exact(width + 1) {
         let mut held = 0;
         counts.extend(row[..width].iter().map(|change| {
@@ -107,6 +144,7 @@ fn cached(index: &Residency, covered: usize, writes: usize, steps: usize, [width
 mod tests {
     use super::*;
     use crate::layer::lola::residency::Place;
+    use crate::session::hand::{Act, Hand};
     use eframe::egui::Visuals;
     use proptest::prelude::*;
 
@@ -122,9 +160,17 @@ mod tests {
 
     #[test]
     fn every_pixel_of_a_large_picture_is_where_its_token_is() {
-        let (index, ink) = (index(), Ink::for_visuals(&Visuals::light()));
+        // The state is forgotten after three of the four steps; then 2 comes into it.
+        let forget = Hand { step: 3, kv_head: 0, what: Act::Forget };
+        for index in [index(), index().with_hands(&[forget], 0)] {
+            every_pixel(&index);
+        }
+    }
+
+    fn every_pixel(index: &Residency) {
+        let ink = Ink::for_visuals(&Visuals::light());
         let (width, height) = (40, 80);
-        let image = picture(&index, 4, 8, 4, [width, height], 1.0, &ink);
+        let image = picture(index, 4, 8, 4, [width, height], 1.0, &ink);
         for y in 0..height {
             for x in 0..width {
                 let (token, step) = ((height - 1 - y) * 8 / height, x * 4 / width);
@@ -136,6 +182,7 @@ mod tests {
                     Place::Window => &[ink.window, stripe],
                     Place::Cache => &[ink.cache],
                     Place::State => &[ink.state, dot],
+                    Place::Gone => &[faint(&ink), ink.paper],
                 };
                 assert!(expected.contains(&pixel), "token {token} after step {step}: {pixel:?}");
             }

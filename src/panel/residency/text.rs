@@ -12,8 +12,9 @@ use super::held::{Indexed, held};
 use super::text_rows::{PAD, Rows, shown};
 use crate::app::command::Command;
 use crate::layer::lola::residency::{Place, Residency};
-use crate::panel::common::{Key, facts, head_of, is_marked, marked_name, point_at, role_name, token_name, writes_seen};
+use crate::panel::common::{Key, chunks_seen, facts, head_of, is_marked, marked_name, point_at, role_name, token_name, writes_seen};
 use crate::panel::{Look, Pin};
+use crate::session::hand;
 use crate::widget::cached::Cached;
 use crate::widget::chart::SMALL;
 use crate::widget::line::{self, Dash};
@@ -45,14 +46,35 @@ enum Memory<'a> {
         index: &'a Residency,
         chunks: usize,
     },
-    /// Which writes founded a row; none in a fixed codebook.
+    /// All in one state, but for those before a write, which a hand forgot; and whether one forgets any at some step.
+    State {
+        from: usize,
+        forgets: bool,
+    },
+    /// Which writes founded a row; none in a fixed codebook. The row that took each, those that hands have deleted, and whether
+    /// hands ever delete one.
     Dictionary {
         is_new: &'a [i32],
         fixed: bool,
+        rows: &'a [i32],
+        deleted: Vec<usize>,
+        deletes: bool,
     },
     Window(usize),
     Full,
-    State,
+}
+
+impl Memory<'_> {
+    /// Of a lane that folds all it sees into one state.
+    fn state(look: &Look<'_>, lane: usize) -> Self {
+        let (setup, seen) = (&look.lanes[lane].plan.setup, writes_seen(look, lane));
+        // A lane with a state for each query head has as many key/value heads as there are query heads.
+        let own = setup.stream.kv_heads();
+        let head = if own == look.plan.stream.kv_heads() { look.kv_head } else { look.query_head };
+        let forgets = hand::forgotten(&setup.hands, head, usize::MAX).is_some();
+        let from = hand::forgotten(&setup.hands, head, chunks_seen(look, lane)).map_or(0, |step| (step * setup.chunk).min(seen));
+        Self::State { from, forgets }
+    }
 }
 
 struct Places<'a> {
@@ -69,17 +91,23 @@ impl<'a> Places<'a> {
         let memory = if trace.channel("admitted").is_some() {
             match held(indexed, look, lane) {
                 Some(held) => Memory::Lola { index: held.index, chunks: held.chunks },
-                None => Memory::State,
+                None => Memory::state(look, lane),
             }
-        } else if trace.channel("assignments").is_some() {
-            let is_new = trace.channel("is_new");
-            Memory::Dictionary { is_new: is_new.map_or(&[], |c| c.wholes(head_of(c, look))), fixed: is_new.is_none() }
+        } else if let Some(rows) = trace.channel("assignments") {
+            let (is_new, head, hands) = (trace.channel("is_new"), head_of(rows, look), &plan.setup.hands);
+            Memory::Dictionary {
+                is_new: is_new.map_or(&[], |c| c.wholes(head)),
+                fixed: is_new.is_none(),
+                rows: rows.wholes(head),
+                deleted: hand::dead_rows(hands, head, chunks_seen(look, lane)),
+                deletes: !hand::dead_rows(hands, head, usize::MAX).is_empty(),
+            }
         } else if plan.kind.name() == "full" {
             Memory::Full
         } else if plan.kind.name() == "window" {
             Memory::Window(plan.setup.params.size("window"))
         } else {
-            Memory::State
+            Memory::state(look, lane)
         };
         Self { memory, seen, written }
     }
@@ -94,9 +122,12 @@ impl<'a> Places<'a> {
                 Place::Window => Where::Window,
                 Place::Cache => Where::Whole,
                 Place::State => Where::Folded,
+                Place::Gone => Where::Gone,
             },
+            Memory::Dictionary { rows, deleted, .. } if !deleted.is_empty() && in_one(rows, write, deleted) => Where::Gone,
             Memory::Dictionary { is_new, .. } if is_new.get(write) == Some(&1) => Where::Whole,
-            Memory::Dictionary { .. } | Memory::State => Where::Folded,
+            Memory::State { from, .. } if write < *from => Where::Gone,
+            Memory::Dictionary { .. } | Memory::State { .. } => Where::Folded,
             Memory::Window(window) => {
                 if write + window >= self.seen {
                     Where::Window
@@ -119,6 +150,7 @@ impl<'a> Places<'a> {
             (Where::Folded, Memory::Dictionary { fixed: true, .. }) => "code",
             (Where::Folded, Memory::Dictionary { .. }) => "centroid",
             (Where::Folded, _) => "state",
+            (Where::Gone, Memory::Dictionary { .. }) => "deleted",
             (Where::Gone, _) => "forgotten",
             (Where::NotYet, _) => "not yet",
         }
@@ -129,12 +161,23 @@ impl<'a> Places<'a> {
         match place {
             Where::Window => matches!(self.memory, Memory::Lola { .. } | Memory::Window(_)),
             Where::Raw => self.seen < self.written,
-            Where::Whole => !matches!(self.memory, Memory::Window(_) | Memory::State | Memory::Dictionary { fixed: true, .. }),
+            Where::Whole => !matches!(self.memory, Memory::Window(_) | Memory::State { .. } | Memory::Dictionary { fixed: true, .. }),
             Where::Folded => !matches!(self.memory, Memory::Window(_) | Memory::Full),
-            Where::Gone => matches!(self.memory, Memory::Window(_)),
+            Where::Gone => match &self.memory {
+                Memory::Lola { index, .. } => !index.forgets().is_empty(),
+                Memory::State { forgets, .. } => *forgets,
+                Memory::Dictionary { deletes, .. } => *deletes,
+                Memory::Window(_) => true,
+                Memory::Full => false,
+            },
             Where::NotYet => true,
         }
     }
+}
+
+/// True for a write that one of these rows took.
+fn in_one(rows: &[i32], write: usize, deleted: &[usize]) -> bool {
+    rows.get(write).and_then(|&row| usize::try_from(row).ok()).is_some_and(|row| deleted.contains(&row))
 }
 
 /// What a token's box looks like.

@@ -28,7 +28,7 @@ pub(super) fn legend(look: &Look<'_>, held: &Held<'_>, ink: &Ink) -> Vec<Entry> 
     if let Some(name) = marked_name(&look.plan.stream) {
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
-    if held.blind.0 < held.blind.1 {
+    if !held.blind.is_empty() {
         legend.push(Entry::new(Sign::Square, shade(ink), "state empty"));
     }
     legend

@@ -11,6 +11,8 @@ mod step;
 mod token;
 mod whole;
 
+use std::ops::Range;
+
 use eframe::egui::{Align, Label, Layout, RichText, TextureHandle, Ui, vec2};
 
 use self::blind::{Crowd, blind, explain};
@@ -25,6 +27,7 @@ use super::residency::{Indexed, Tab, index, lanes, tabs};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::layer::lola::residency::Residency;
+use crate::session::hand::{self, Hand};
 use crate::trace::Channel;
 use crate::widget::cached::Cached;
 use crate::widget::chart::Axis;
@@ -35,16 +38,16 @@ use crate::widget::palette::Ink;
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How badly the state recalls each candidate for the sparse cache: the score that decides who stays. Candidates are the cached pairs and those that leave the window.\n\n\
 The formula: SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, the self-recall error, against the state before the step. An empty state recalls zero, so the \
-first scores are |v|^2. The highest stay. (With another score, the axis says which: a write's index, chance, the attention received, or the feature map's error as a kernel.)\n\n\
+first scores are |v|^2. The highest stay, and what is kept by hand whatever its score. (With another score, the axis says which: a write's index, chance, the attention received, or the feature map's error as a kernel.)\n\n\
 All: every step up to the playhead; the colour of a cell, from its key's left end to its right, is how many candidates of that step had that score \
-(ratios count), diamonds are tokens of the marked role, the line is the admission threshold, the smallest score in the cache after the step, once the cache is full. Right of it the candidates of the last step on \
+(ratios count), diamonds are tokens of the marked role, the line is the admission threshold, the smallest score in the cache after the step of those not kept by hand, once the cache is full. Right of it the candidates of the last step on \
 the same axis: a histogram, whose bars are as long as there are candidates, then each as a triangle: filled ones stay in the cache, open ones were folded into the state. Triangles are spread sideways so that they do not hide each other; how far means nothing.\n\n\
 Step: the last step alone. Those that were cached before and those that come from the window stand apart, so that an open triangle on the left was displaced and a filled one on the right was admitted; these are named where there is room, and listed.\n\n\
 Quantiles: through time, how the scores of all candidates of a step are spread: half of them lie in the dark band, nine tenths in the light one (between two scores the quantile is interpolated).\n\n\
 Token: the score of the selected tokens in every step in which they were candidates: a filled triangle where one came into the cache, an open one where it was folded. Without a selection, of the marked role.\n\n\
 Key, value: the last step's scores against the length of the value, |v|, and against the novelty of the key, 1 - the largest cosine of the key with any earlier key of the head: 0 for a direction that came before. Novelty is found in the background. Drag around points to select them.\n\n\
 Shaded steps scored against an empty state. Nothing is folded before the cache is full, so until then every score is |v|^2 and says nothing of what the \
-state recalls: of equal scores the older stay. The larger the cache, the longer that lasts and the more of it is filled blindly: why a larger cache \
+state recalls: of equal scores the older stay. A state that a hand forgets is empty again until something is folded into it. The larger the cache, the longer that lasts and the more of it is filled blindly: why a larger cache \
 can do worse. What then stays in the cache is not folded, so the state does not learn it, and the next of its kind scores high again. Sentences above the \
 plots say how many of the pairs in the cache came in blindly, and which texts crowd it.\n\n\
 The axis is logarithmic where scores are above zero; scores that have no place on it lie at its edge and are counted in words, NaN and infinity by name. Hover for \
@@ -108,7 +111,9 @@ struct Held<'a> {
     /// How many pairs are cached after each step.
     cached: Option<&'a Channel>,
     /// The steps that scored against an empty state.
-    blind: (usize, usize),
+    blind: &'a [Range<usize>],
+    /// What hands do to the lane.
+    hands: &'a [Hand],
     head: usize,
     chunks: usize,
     steps: usize,
@@ -131,6 +136,11 @@ impl Held<'_> {
     fn score(&self, token: usize, step: usize) -> Option<f64> {
         let place = self.ids.wholes_at(self.head, step).binary_search(&(token as i32)).ok()?;
         self.scores.values(self.head).get(self.scores.range(self.head, step).start + place)
+    }
+
+    /// What became of a candidate in a step: in the update, and by hand after it.
+    fn story(&self, c: &Candidate, step: usize) -> &'static str {
+        c.story(hand::evicts(self.hands, self.head, c.write, step))
     }
 
     /// The axis of time.
@@ -185,7 +195,8 @@ impl Sre {
             threshold: trace.channel("threshold"),
             index,
             cached: trace.channel("cached_count"),
-            blind: (blind.start, blind.end),
+            blind: &blind,
+            hands: &setup.hands,
             head,
             chunks: chunks_seen(look, lane).min(index.steps()),
             steps,

@@ -37,10 +37,12 @@ impl Candidate {
         self.from_window == (self.fate == Fate::Kept)
     }
 
-    /// What became of it, in words.
+    /// What became of it, in words; `evicted` if a hand took it out of the cache after the update of the step.
     #[must_use]
-    pub fn story(&self) -> &'static str {
+    pub fn story(&self, evicted: bool) -> &'static str {
         match (self.from_window, self.fate) {
+            (true, Fate::Folded) if evicted => "left the window, came into the cache; evicted by hand after it",
+            (false, Fate::Folded) if evicted => "stayed in the cache; evicted by hand after it",
             (true, Fate::Kept) => "left the window, came into the cache",
             (true, Fate::Folded) => "left the window, folded into the state",
             (false, Fate::Kept) => "stays in the cache",
@@ -217,6 +219,8 @@ mod tests {
         assert_eq!(second, [of(0, 16.0, kept, false), of(2, 1.5, folded, true), of(3, 2.0, kept, true)]);
         assert_eq!(second.iter().map(Candidate::moved).collect::<Vec<_>>(), [false, false, true]);
         assert!(of(0, 1.0, folded, false).moved(), "one that was displaced");
+        let gone = of(0, 1.0, folded, false);
+        assert!(gone.story(false).starts_with("displaced") && gone.story(true).ends_with("evicted by hand after it"));
     }
 
     #[test]

@@ -107,7 +107,7 @@ pub(super) struct Pairs {
     against: Against,
     dots: Cached<Key<(usize, usize)>, Dots>,
     lasso: [Lasso; 2],
-    pictures: [Cached<Key<(Canvas, usize)>, TextureHandle>; 2],
+    pictures: [Cached<Key<(Canvas, usize, usize)>, TextureHandle>; 2],
     /// What was last asked for unasked, so that it is not again.
     asked: Option<(Weak<Plan>, usize)>,
 }
@@ -204,7 +204,7 @@ fn plot(
     held: &Held<'_>,
     dots: &Dots,
     (against, size): (Against, Vec2),
-    (lasso, picture): (&mut Lasso, &mut Cached<Key<(Canvas, usize)>, TextureHandle>),
+    (lasso, picture): (&mut Lasso, &mut Cached<Key<(Canvas, usize, usize)>, TextureHandle>),
     commands: &mut Vec<Command>,
 ) {
     let ink = Ink::of(ui);
@@ -247,12 +247,13 @@ fn plot(
         let canvas = canvas(ui, chart.rect);
         let scale = ui.pixels_per_point();
         let known = placed.len();
-        let picture =
-            picture.get(Key::new(look, held.lane, held.head, held.chunks, (canvas, known + dots.list.len() * (against as usize))), || {
-                let points = placed.iter().map(|(d, at)| point(look, d, (*at - chart.rect.min) * scale)).collect::<Vec<_>>();
-                let inks = raster::Inks { plain: ink.cache, ring: ink.plain, diamond: ink.mark };
-                texture(ui, "pairs", raster::draw(canvas.0[0], canvas.0[1], scale, &points, inks))
-            });
+        // The axis of scores grows with the steps that were binned.
+        let extra = (canvas, known + dots.list.len() * (against as usize), held.binned.covered);
+        let picture = picture.get(Key::new(look, held.lane, held.head, held.chunks, extra), || {
+            let points = placed.iter().map(|(d, at)| point(look, d, (*at - chart.rect.min) * scale)).collect::<Vec<_>>();
+            let inks = raster::Inks { plain: ink.cache, ring: ink.plain, diamond: ink.mark };
+            texture(ui, "pairs", raster::draw(canvas.0[0], canvas.0[1], scale, &points, inks))
+        });
         crate::panel::common::paint_until(ui, &chart, picture, f64::INFINITY);
     }
     draw(ui, look, &chart, &placed, many, &ink);
@@ -317,12 +318,10 @@ fn hover(look: &Look<'_>, held: &Held<'_>, response: &Response, placed: &[(&Dot,
         n if n.is_nan() => "not known yet".to_owned(),
         n => number(n),
     };
-    let mut rows = vec![
-        ("score", number(f64::from(d.candidate.score))),
-        ("|v|", number(d.length)),
-        ("novelty of the key", novelty),
-        ("in the step", d.candidate.story().to_owned()),
-    ];
+    let mut rows = vec![("score", number(f64::from(d.candidate.score))), ("|v|", number(d.length)), ("novelty of the key", novelty)];
+    if let Some(step) = held.chunks.checked_sub(1) {
+        rows.push(("in the step", held.story(&d.candidate, step).to_owned()));
+    }
     if let Some(t) = held.chunks.checked_sub(1).and_then(|s| held.threshold(s)) {
         rows.push(("threshold", number(t)));
     }

@@ -55,7 +55,7 @@ impl Quantiles {
             Entry::new(Sign::Square, light, "5% to 95%"),
             Entry::new(Sign::Line(Dash::Dots), ink.quiet, "smallest, largest"),
         ];
-        if held.blind.0 < held.blind.1 {
+        if !held.blind.is_empty() {
             legend.push(Entry::new(Sign::Square, shade(&ink), "state empty"));
         }
         let last = spreads.iter().rposition(|s| s.count > 0).unwrap_or(0);

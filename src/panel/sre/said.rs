@@ -71,9 +71,9 @@ pub(super) fn of_the_state(look: &Look<'_>, lane: usize, panel: &mut Sre) -> Opt
     let list = panel.step.get(Key::new(look, lane, head, done, ()), || candidates(ids, scores, index, head, step));
     let blind = blind(look, lane, trace, index, head);
     let cached = trace.channel("cached_count").and_then(|c| c.values(head).get(step)).map_or(0, |n| n as usize);
-    let first = blind::sentence(list, step, &blind, (admitted_blindly(admitted, index, head, blind.clone(), done), cached));
+    let first = blind::sentence(list, step, &blind, (admitted_blindly(admitted, index, head, &blind, done), cached));
     // Before the state holds anything, of a lane with another score too, there is nothing that it could have learnt.
-    let learning = !blind.is_empty() && step >= blind.end;
+    let learning = blind.iter().any(|steps| steps.end <= step) && !blind.iter().any(|steps| steps.contains(&step));
     let crowds: &[Crowd] =
         if learning { panel.crowds.get(Key::new(look, lane, head, done, ()), || crowds(&look.plan.stream, index, done)) } else { &[] };
     Some(first.into_iter().chain(blind::crowd_sentence(crowds, cached)).collect())

@@ -17,7 +17,7 @@ const MOST_POINTS: usize = 1500;
 
 /// Tells what became of a candidate, beside the pointer.
 pub(super) fn tell_candidate(look: &Look<'_>, response: &Response, held: &Held<'_>, c: &Candidate, step: usize) {
-    let mut rows = vec![("step", step.to_string()), ("score", number(f64::from(c.score))), ("in it", c.story().to_owned())];
+    let mut rows = vec![("step", step.to_string()), ("score", number(f64::from(c.score))), ("in it", held.story(c, step).to_owned())];
     if let Some(t) = held.threshold(step) {
         rows.push(("threshold", number(t)));
     }

@@ -11,6 +11,7 @@ use crate::layer::lola::residency::Place;
 use crate::panel::Look;
 use crate::panel::common::{facts, marked, playheads, plural, point_at, role_name, select_ring, token_name, words};
 use crate::panel::residency::short_name;
+use crate::session::hand;
 use crate::widget::chart::{Chart, Entry, SMALL, Sign, triangle};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::{CATEGORIES, Ink};
@@ -72,7 +73,7 @@ pub(super) fn show(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, commands: &mut
         Entry::new(Sign::Up, ink.text, "came in"),
         Entry::new(Sign::Down, ink.text, "folded"),
     ];
-    if held.blind.0 < held.blind.1 {
+    if !held.blind.is_empty() {
         legend.push(Entry::new(Sign::Square, super::blind::shade(&ink), "state empty"));
     }
     let scored = lines.iter().filter(|l| !l.path.is_empty()).count();
@@ -138,17 +139,21 @@ fn story(look: &Look<'_>, held: &Held<'_>, l: &Line) -> String {
         return match held.index.at(l.token, held.chunks) {
             Place::NotYet => format!("{name} is not written yet."),
             Place::Window => format!("{name} is in the window: it has no score yet."),
-            Place::Cache | Place::State => format!("{name}: its score is not recorded."),
+            Place::Cache | Place::State | Place::Gone => format!("{name}: its score is not recorded."),
         };
     };
     let threshold = |step: usize| held.threshold(step).map_or_else(String::new, |t| format!(", threshold {}", number(t)));
     let start = format!("{name} left the window in step {first} with score {}{}", number(*score), threshold(*first));
     let rest = match (held.index.entered(l.token), held.index.left(l.token).filter(|s| *s < held.chunks)) {
+        (Some(_), Some(left)) if hand::evicts(held.hands, held.head, l.token, left) => {
+            format!("; cached until a hand evicted it at the end of step {left}, where its score was {}.", number(*now))
+        }
         (Some(_), Some(left)) => format!("; cached until step {left}, folded with score {}.", number(*now)),
         (Some(_), None) => format!("; in the cache since, in step {last} with score {}.", number(*now)),
         (None, _) => "; folded at once.".to_owned(),
     };
-    start + &rest
+    let gone = held.index.at(l.token, held.chunks) == Place::Gone;
+    start + &rest + if gone { " A hand has forgotten the state since: it is nowhere any more." } else { "" }
 }
 
 /// Each line's name at its end, where there is room and no other stands.
@@ -188,7 +193,12 @@ fn hover(
         if let Some(t) = held.threshold(step) {
             rows.push(("threshold after it", number(t)));
         }
-        let place = if held.index.at(l.token, step + 1) == Place::Cache { "in the cache" } else { "folded into the state" };
+        let place = match held.index.at(l.token, step + 1) {
+            Place::Cache => "in the cache",
+            Place::Gone => "folded into the state, which a hand forgot",
+            _ if hand::evicts(held.hands, held.head, l.token, step) => "evicted by hand: folded into the state",
+            _ => "folded into the state",
+        };
         rows.push(("after the step", place.to_owned()));
         rows.push(("role", role_name(&look.plan.stream, l.token).to_owned()));
         facts(response, &token_name(&look.plan.stream, l.token), &rows);

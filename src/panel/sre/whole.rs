@@ -9,6 +9,7 @@ use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
 use crate::panel::common::{Key, facts, is_marked, marked_name, plural, point_at, select_ring, words};
 use crate::panel::residency::{Exchange, Memories, by_hand, heading, last_step, lists, short_name};
+use crate::session::hand;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, diamond, triangle};
 use crate::widget::lasso::Lasso;
@@ -52,7 +53,7 @@ impl Whole {
             plot(ui, look, held, list, (step, vec2(size.x - side - 8.0, size.y)), lasso, commands);
             ui.vertical(|ui| {
                 let shown = last.unwrap_or(step);
-                let text = heading(shown, step) + &by_hand(look, held.lane, held.head, shown);
+                let text = heading(held.hands, (held.index, held.head), (shown, step)) + &by_hand(look, held.lane, held.head, shown);
                 lists(ui, look, &text, exchange, commands);
             });
         });
@@ -79,7 +80,8 @@ fn plot(
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
     let came = list.iter().filter(|c| c.moved() && c.from_window).count();
-    let went = list.iter().filter(|c| c.moved() && !c.from_window).count();
+    let evicted = |c: &Candidate| hand::evicts(held.hands, held.head, c.write, step);
+    let went = list.iter().filter(|c| c.moved() && !c.from_window && !evicted(c)).count();
     let describe = format!(
         "The {} of step {step} by score: {came} came into the cache, {went} were displaced",
         plural(list.len(), "candidate", "candidates")
@@ -205,13 +207,17 @@ fn hover(
         let within = |keep: &dyn Fn(&Candidate) -> bool| {
             list.iter().filter(|c| bin(&chart.y, c.score, BINS) == Some(row) && keep(c)).count().to_string()
         };
-        let rows = [
+        let evicted = |c: &Candidate| hand::evicts(held.hands, held.head, c.write, step);
+        let mut rows = vec![
             ("scores", format!("{} to {}", number(range.start), number(range.end))),
             ("stay in the cache", within(&|c| !c.from_window && c.fate == Fate::Kept)),
-            ("displaced", within(&|c| !c.from_window && c.fate == Fate::Folded)),
+            ("displaced", within(&|c| !c.from_window && c.fate == Fate::Folded && !evicted(c))),
             ("came in", within(&|c| c.from_window && c.fate == Fate::Kept)),
-            ("folded at once", within(&|c| c.from_window && c.fate == Fate::Folded)),
+            ("folded at once", within(&|c| c.from_window && c.fate == Fate::Folded && !evicted(c))),
         ];
+        if list.iter().any(evicted) {
+            rows.push(("evicted by hand after it", within(&evicted)));
+        }
         facts(response, &format!("step {step}"), &rows);
     }
     point_at(response, None, commands);

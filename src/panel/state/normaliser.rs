@@ -23,20 +23,32 @@ const NAME: &str = "read_normaliser";
 pub(super) struct Sizes {
     reduced: Option<(Key<()>, Reduced)>,
     spread: Cached<Key<()>, Spread>,
-    lowest: Cached<Key<()>, Vec<(usize, f32)>>,
+    lowest: Cached<Key<()>, Lowest>,
 }
 
-/// The lowest hundredth of some numbers, at least one, with their places, the smallest first. What is NaN is above all.
-fn lowest(numbers: &[f32]) -> Vec<(usize, f32)> {
-    let mut all: Vec<(usize, f32)> = numbers.iter().copied().enumerate().collect();
-    let n = numbers.len().div_ceil(100);
-    let by = |a: &(usize, f32), b: &(usize, f32)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
+/// Where the normaliser is smallest.
+#[derive(Debug, Default, PartialEq)]
+struct Lowest {
+    /// Reads left out: those that asked a state with nothing in it yet.
+    empty: usize,
+    /// The lowest hundredth of the others, at least one where there is any, with their places, the smallest first.
+    reads: Vec<(usize, f32)>,
+}
+
+/// The lowest hundredth of some numbers. What is NaN is above all. Where the numbers are `of_state` alone, exactly 0 says that
+/// nothing has been folded yet, which is no small number: those are counted and left out.
+fn lowest(numbers: &[f32], of_state: bool) -> Lowest {
+    let mut all: Vec<(usize, f32)> = numbers.iter().copied().enumerate().filter(|(_, value)| !of_state || *value != 0.0).collect();
+    let empty = numbers.len() - all.len();
+    let n = all.len().div_ceil(100);
+    // Of NaN both signs: `total_cmp` has one of them below everything.
+    let by = |a: &(usize, f32), b: &(usize, f32)| a.1.is_nan().cmp(&b.1.is_nan()).then(a.1.total_cmp(&b.1)).then(a.0.cmp(&b.0));
     if n < all.len() {
         all.select_nth_unstable_by(n, by);
         all.truncate(n);
     }
     all.sort_by(by);
-    all
+    Lowest { empty, reads: all }
 }
 
 impl Sizes {
@@ -55,7 +67,9 @@ impl Sizes {
         let Some(shown) = numbers.get(..seen) else { return };
         let covered = cover(channel.len(), seen, reads);
         let spread = self.spread.get(Key::new(look, lane, head, covered, ()), || Spread::of(numbers[..covered].iter().copied()));
-        let lowest = self.lowest.get(Key::new(look, lane, head, seen, ()), || lowest(shown));
+        // Window and cache stand beside the state in LoLA, and what is recorded is the state's part only.
+        let of_state = look.lanes[lane].trace.channel("shares").is_some();
+        let lowest = self.lowest.get(Key::new(look, lane, head, seen, ()), || lowest(shown, of_state));
         let key = Key::new(look, lane, 0, 0, ());
         if self.reduced.as_ref().is_none_or(|(held, _)| *held != key) {
             self.reduced = Some((key, Reduced::new(channel, 0, reads, 0)));
@@ -67,18 +81,21 @@ impl Sizes {
         let text = sentence(look, spread, lowest, seen);
         ui.add(Label::new(RichText::new(&text).color(Ink::of(ui).quiet)).truncate())
             .on_hover_text(format!("{text}\n{}", channel.spec().meaning));
-        plot(ui, look, (lane, channel, head), (reduced, spread, lowest), (seen, &text), commands);
+        plot(ui, look, (lane, channel, head), (reduced, spread, &lowest.reads), (seen, &text), commands);
     }
 }
 
 /// The lowest reads in words.
-fn sentence(look: &Look<'_>, spread: &Spread, lowest: &[(usize, f32)], seen: usize) -> String {
-    let (Some(first), Some(last)) = (lowest.first(), lowest.last()) else { return String::new() };
+fn sentence(look: &Look<'_>, spread: &Spread, lowest: &Lowest, seen: usize) -> String {
+    let asked = if lowest.empty == 1 { "1 read asked an empty state".to_owned() } else { format!("{} reads asked an empty state", lowest.empty) };
+    let (Some(first), Some(last)) = (lowest.reads.first(), lowest.reads.last()) else { return asked };
     let loud = spread.loud();
     let loud = if loud.is_empty() { loud } else { format!("; {loud}") };
+    let others = if lowest.empty == 0 { String::new() } else { format!("{asked}; of the others the ") };
     format!(
-        "lowest 1%: {} of {seen} at or below {}; the smallest {} at {}{loud}",
-        plural(lowest.len(), "read", "reads"),
+        "{others}lowest 1%: {} of {} at or below {}; the smallest {} at {}{loud}",
+        plural(lowest.reads.len(), "read", "reads"),
+        seen - lowest.empty,
         number(f64::from(last.1)),
         number(f64::from(first.1)),
         read_name(look, first.0)
@@ -133,7 +150,7 @@ fn strokes(ui: &Ui, chart: &Chart, reduced: &Reduced, (head, seen): (usize, usiz
     let mut points: Vec<Pos2> = Vec::new();
     for column in 0..reduced.columns() {
         let (entries, pool) = (reduced.entries_of(column), reduced.pool(head, column));
-        if entries.start >= seen || pool.n == 0 || pool.min > pool.max {
+        if entries.end > seen || pool.n == 0 || pool.min > pool.max {
             continue;
         }
         let x = chart.x_of((entries.start + entries.end) as f64 / 2.0);
@@ -178,13 +195,22 @@ fn tell(
 
 #[cfg(test)]
 mod tests {
-    use super::lowest;
+    use super::{Lowest, lowest};
 
     #[test]
     fn the_lowest_hundredth_is_at_least_one_and_nan_is_not_among_it() {
-        assert_eq!(lowest(&[3.0, 1.0, f32::NAN, 1.0]), [(1, 1.0)]);
+        assert_eq!(lowest(&[3.0, 1.0, f32::NAN, 1.0], false).reads, [(1, 1.0)]);
         let numbers: Vec<f32> = (0..250).map(|i| (250 - i) as f32).collect();
-        assert_eq!(lowest(&numbers), [(249, 1.0), (248, 2.0), (247, 3.0)]);
-        assert!(lowest(&[]).is_empty());
+        assert_eq!(lowest(&numbers, false), Lowest { empty: 0, reads: vec![(249, 1.0), (248, 2.0), (247, 3.0)] });
+        assert_eq!(lowest(&[], true), Lowest::default());
+    }
+
+    #[test]
+    fn reads_of_an_empty_state_are_counted_and_left_out() {
+        let numbers = [0.0, 0.0, 0.5, 0.25, 2.0];
+        assert_eq!(lowest(&numbers, true), Lowest { empty: 2, reads: vec![(3, 0.25)] });
+        assert_eq!(lowest(&numbers[..2], true), Lowest { empty: 2, reads: vec![] });
+        // Where the whole normaliser is recorded, a 0 is the smallest there is.
+        assert_eq!(lowest(&numbers, false), Lowest { empty: 0, reads: vec![(0, 0.0)] });
     }
 }
