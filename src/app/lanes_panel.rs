@@ -135,7 +135,9 @@ impl<'a> LaneRow<'a> {
         ui.data_mut(|d| d.insert_temp(was, lane.enabled));
         let top = ui.cursor().top();
         let header = state.show_header(ui, |ui| self.header(ui, kind, &differences, commands));
-        let (_, header, _) = header.body_unindented(|ui| self.body(ui, kind, &differences, commands));
+        let open = header.is_open();
+        let (fold, header, _) = header.body_unindented(|ui| self.body(ui, kind, &differences, commands));
+        fold.widget_info(|| WidgetInfo::selected(egui::Role::Button, true, open, format!("Unfold {}", lane.name)));
         self.drop_here(ui, top, &header.response, commands);
         if let Some(problem) = self.look.problem.filter(|p| p.lane == Some(self.index)) {
             error(ui, &problem.message);

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Weak};
 
 use eframe::egui::{
-    Align2, ComboBox, FontId, Grid, Label, Pos2, Rect, Response, RichText, Stroke, TextureHandle, TextureOptions, Ui, pos2, vec2,
+    Align2, ComboBox, FontId, Grid, Label, Pos2, Rect, Response, RichText, Stroke, TextWrapMode, TextureHandle, TextureOptions, Ui, pos2,
+    vec2,
 };
 
 use super::{LaneLook, Look, Pin, Subject};
@@ -343,10 +344,21 @@ fn click(response: &Response, write: Option<usize>) -> ViewCommand {
 
 /// A name that selects what it stands for when clicked.
 pub fn link(ui: &mut Ui, text: impl Into<RichText>, subject: Subject, commands: &mut Vec<Command>) -> Response {
-    let response = ui.link(text.into()).on_hover_text("Select it");
+    let response = whole_link(ui, text).on_hover_text("Select it");
     if response.clicked() {
         commands.push(Command::View(ViewCommand::Choose(subject)));
     }
+    response
+}
+
+/// A link that is never broken over two lines: the part on the second line would be a stop of the Tab key without a name.
+pub fn whole_link(ui: &mut Ui, text: impl Into<RichText>) -> Response {
+    if !ui.layout().main_wrap() || ui.wrap_mode() != TextWrapMode::Wrap {
+        return ui.link(text.into());
+    }
+    let before = ui.style_mut().wrap_mode.replace(TextWrapMode::Extend);
+    let response = ui.link(text.into());
+    ui.style_mut().wrap_mode = before;
     response
 }
 

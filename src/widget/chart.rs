@@ -161,7 +161,8 @@ impl Chart {
         let head = rows.max(1) as f32 * line + 4.0;
         let rect = Rect::from_min_max(outer.min + vec2(left, head), outer.max - vec2(6.0, line + TICK + 2.0));
         let rect = Rect::from_min_size(rect.min.round(), rect.size().max(vec2(8.0, 8.0)).round());
-        let response = ui.interact(rect, space.id.with("plot"), Sense::click());
+        // No stop of the Tab key: keys do nothing in a plot, and what a click selects is had from lists, links, the search and the palette too.
+        let response = ui.interact(rect, space.id.with("plot"), Sense::CLICK);
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, describe));
         let chart = Self { rect, x, y };
         painter.rect_filled(rect, 0.0, ink.paper);

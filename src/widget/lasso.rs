@@ -48,7 +48,7 @@ impl Lasso {
     ///
     /// The response that comes back is the one that was given, sensing drags too.
     pub fn ui(&mut self, ui: &Ui, response: &Response, rect: Rect) -> (Response, Option<Caught>) {
-        let response = response.interact(Sense::click_and_drag());
+        let response = response.interact(Sense::CLICK | Sense::DRAG);
         if response.drag_started() {
             self.given_up = false;
             self.outline.clear();

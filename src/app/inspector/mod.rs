@@ -19,7 +19,7 @@ use crate::app::facts::{self, Index};
 use crate::app::neighbours::{self, Neighbour};
 use crate::app::theme;
 use crate::app::timeline_bar::token_text;
-use crate::panel::common::{link, swatch};
+use crate::panel::common::{link, swatch, whole_link};
 use crate::panel::formula::exact::{Exact, Kept, LaneAt, Rest, RunKey};
 use crate::panel::{Look, Subject};
 
@@ -107,6 +107,7 @@ impl Inspector {
             if let (Subject::Token(write), true) = (subject, held) {
                 nearest(ui, look, neighbours.of(look.plan, look.kv_head, write), commands);
             }
+            crate::app::focus::follow(ui);
         });
     }
 }
@@ -142,14 +143,14 @@ fn sentence(ui: &mut Ui, look: &Look<'_>, say: &Say, commands: &mut Vec<Command>
                 Part::Words(words) => drop(ui.label(RichText::new(words).small())),
                 Part::Link(name, subject) => mark(&link(ui, RichText::new(name).small(), *subject, commands), *subject, commands),
                 Part::Step(name, step) => {
-                    let response = ui.link(RichText::new(name).small()).on_hover_text("Select it, and go to just after it");
+                    let response = whole_link(ui, RichText::new(name).small()).on_hover_text("Select it, and go to just after it");
                     if response.clicked() {
                         commands.push(ViewCommand::Choose(Subject::Step(*step)).into());
                         commands.push(TimeCommand::Seek(look.plan.writes_at(step + 1)).into());
                     }
                 }
                 Part::Panel(name, panel) => {
-                    let response = ui.link(RichText::new(name).small()).on_hover_text("Show the panel");
+                    let response = whole_link(ui, RichText::new(name).small()).on_hover_text("Show the panel");
                     if response.clicked() {
                         commands.push(WindowCommand::ShowPanel(panel).into());
                     }

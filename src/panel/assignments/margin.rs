@@ -1,6 +1,6 @@
 //! The margin left of the raster, where rows themselves are hovered and chosen.
 
-use eframe::egui::{CursorIcon, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+use eframe::egui::{CursorIcon, Rect, Role, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
 
 use super::Rows;
 use crate::app::command::{Command, ViewCommand};
@@ -27,7 +27,10 @@ pub fn show(
     let ink = Ink::of(ui);
     let (left, y) = (chart.rect.left(), chart.rect.y_range());
     let area = Rect::from_min_max(pos2((left - REACH).max(ui.min_rect().left()), y.min), pos2(left - 1.0, y.max));
-    let response = ui.interact(area, ui.scope_id().with("margin of rows"), Sense::click());
+    // Like the plot that it belongs to no stop of the Tab key; were it one, the plot's second response (the lasso's) would follow it
+    // under the same id, and Tab would go to and fro between the two for ever.
+    let response = ui.interact(area, ui.scope_id().with("margin of rows"), Sense::CLICK);
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Margin of the {}", plural(highest, "row", "rows"))));
     let band = Rect::from_min_max(pos2(left - 1.0 - BAND, y.min), pos2(left - 1.0, y.max));
     let painter = ui.painter();
     painter.rect_filled(band, 1.0, blend(ink.paper, ink.text, if response.hovered() { 0.3 } else { 0.14 }));

@@ -241,6 +241,7 @@ fn list(ui: &mut Ui, look: &Look<'_>, lane: usize, (tally, bins): (&Tally, &Bins
                 }
             }
         });
+        crate::app::focus::follow(ui);
     });
 }
 

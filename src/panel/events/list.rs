@@ -60,7 +60,10 @@ fn place_of(listing: &Listing, shown: &Shown, hit: Hit) -> Option<usize> {
 }
 
 fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneEvents<'_>, hit: Hit, event: &Event, commands: &mut Vec<Command>) {
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::click());
+    let size = vec2(ui.available_width(), ROW);
+    // The list makes rows just outside too: Tab does not go where nothing is seen.
+    let seen = ui.clip_rect().shrink(1.0).intersects(Rect::from_min_size(ui.cursor().min, size));
+    let (rect, response) = ui.allocate_exact_size(size, if seen { Sense::click() } else { Sense::CLICK });
     let own = &look.lanes[lane.number()];
     let current = look.studies.events.at() == Some(hit);
     let sentence = sentence(look, lane, event);

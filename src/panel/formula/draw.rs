@@ -89,7 +89,8 @@ fn answer(ui: &Ui, id: Id, area: Rect, number: usize, equation: &Equation, comma
     let panel = term.panel.and_then(|name| PANELS.iter().find(|p| p.name == name));
     let live = panel.is_some() || term.subject.is_some();
     let response = ui.interact(area.expand2(vec2(0.5, 1.0)), id, if live { Sense::click() } else { Sense::hover() });
-    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("{}: {}", term.symbol, term.value)));
+    let role = if live { Role::Link } else { Role::Label };
+    response.widget_info(|| WidgetInfo::labeled(role, true, format!("{}: {}", term.symbol, term.value)));
     if live {
         // A quiet line under what leads somewhere.
         let line = blend(ink.paper, ink.text, 0.35);

@@ -78,6 +78,7 @@ impl Panel for Formula {
             for (i, equation) in equations.iter().enumerate() {
                 draw::equation(ui, i, equation, commands);
             }
+            crate::app::focus::follow(ui);
         });
     }
 }

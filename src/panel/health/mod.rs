@@ -87,6 +87,7 @@ impl Panel for Health {
             if !low {
                 self.charts(ui, look, &lanes, commands);
             }
+            crate::app::focus::follow(ui);
         });
     }
 }

@@ -55,9 +55,12 @@ impl Panel for Moments {
             return;
         };
         self.update(look);
-        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| match pin {
-            Pin::Moment(writes) => self.two_moments(ui, look, writes, commands),
-            Pin::Lane(lane) => self.two_lanes(ui, look, lane, commands),
+        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            match pin {
+                Pin::Moment(writes) => self.two_moments(ui, look, writes, commands),
+                Pin::Lane(lane) => self.two_lanes(ui, look, lane, commands),
+            }
+            crate::app::focus::follow(ui);
         });
     }
 }

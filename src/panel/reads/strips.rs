@@ -112,7 +112,7 @@ pub fn strip(ui: &mut Ui, look: &Look<'_>, weights: &Weights, read: usize, lane:
     let (outer, _) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::hover());
     let rect = Rect::from_min_max(outer.min + vec2(SCALE, 0.0), outer.max - vec2(6.0, 0.0)).round_to_pixels_of(ui);
     let name = look.lanes[lane].plan.name.as_str();
-    let response = ui.interact(rect, ui.scope_id().with(("strip", lane)), Sense::click());
+    let response = ui.interact(rect, ui.scope_id().with(("strip", lane)), Sense::CLICK);
     let along = Along { left: rect.left(), width: rect.width(), tokens: weights.envelope.values().len() };
     let (most, least) = weights.envelope.extremes(0..along.tokens).map_or((0.0, 0.0), |(max, min)| {
         let values = weights.envelope.values();

@@ -105,7 +105,10 @@ impl Panel for Recall {
         }
         self.update(look);
         let height = ui.available_height();
-        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.show(ui, look, height));
+        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            self.show(ui, look, height);
+            crate::app::focus::follow(ui);
+        });
     }
 }
 

@@ -334,7 +334,7 @@ fn body(
 ) {
     let ink = Ink::of(ui);
     let size = vec2(ui.available_width(), range.len() as f32 * height);
-    let (area, response) = ui.allocate_exact_size(size, Sense::click());
+    let (area, response) = ui.allocate_exact_size(size, Sense::CLICK);
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, describe));
     let painter = ui.painter_at(area);
     let first = rows.tokens(range.start).start;

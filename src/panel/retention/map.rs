@@ -75,6 +75,7 @@ impl Retention {
                 let size = vec2(ui.available_width(), height);
                 strip(ui, look, &held, (lane, size, last), (picture, index), commands);
             }
+            crate::app::focus::follow(ui);
         });
     }
 }

@@ -167,7 +167,7 @@ fn matrix(
     // Square, so that the diagonal is one.
     let side = (room.width() - left).min(room.height()).max(8.0);
     let rect = Rect::from_min_size(pos2(room.left() + left, room.top()).round(), vec2(side, side).floor());
-    let response = ui.interact(rect, space.id.with("gram"), Sense::click());
+    let response = ui.interact(rect, space.id.with("gram"), Sense::CLICK);
     let describe = format!("Collisions of {n} tokens in lane {}. {}", look.lanes[lane].plan.name, held.said);
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &describe));
     let painter = ui.painter_at(outer);

@@ -18,7 +18,7 @@ pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, of: &Heading<'_>, lane: &str
     let top = ui.cursor().top();
     quiet_line(ui, &format!("{}: {what} of {lane}, {} to the right, {} upwards.", of.title, x.title, y.title), of.whole);
     let size = vec2(size.x, (size.y - (ui.cursor().top() - top)).max(80.0));
-    let (outer, response) = ui.allocate_exact_size(size, Sense::click());
+    let (outer, response) = ui.allocate_exact_size(size, Sense::CLICK);
     let cells: Vec<(usize, usize, usize)> = model
         .points
         .iter()

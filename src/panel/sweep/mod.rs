@@ -72,54 +72,62 @@ impl Panel for SweepPanel {
     fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let height = ui.available_height();
         ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-            let top = ui.cursor().top();
-            let study = &look.studies.sweep;
-            let low = height < LOW && !study.rows().is_empty();
-            if low {
-                // As much as there can be in one row, and as many rows.
-                let spacing = ui.spacing_mut();
-                (spacing.item_spacing, spacing.button_padding.x) = (vec2(3.0, 2.0), 5.0);
-            }
-            self.form.ui(ui, look, low, commands);
-            let Some((session, spec)) = study.asked() else {
-                words(ui, "Choose what varies, and start: every point is run with every seed, and drawn as it is done.");
-                return;
-            };
-            let model = self.model.get(study.generation(), || Model::of(study.rows(), spec.seeds));
-            let names: Vec<String> = session.lanes.iter().map(|l| l.name.clone()).collect();
-            let maps = mapped(spec, &names);
-            let along: Vec<Along> = spec.axes.iter().map(Along::new).collect();
-            let views = Views { view: &mut self.view, lane: &mut self.lane, along: &along, maps: &maps };
-            let mut chosen = views.row(ui, model, commands);
-            warn(ui, origin::elsewhere(session, spec, &look.plan.session), &origin::whole(session, spec.seeds));
-            if let Some(opened) = self.opened.as_ref().filter(|o| o.is(&look.plan.session)) {
-                let reasons = opened.off.iter().map(|(name, reason)| format!("{name}: {reason}")).collect::<Vec<_>>();
-                warn(ui, opened.words(), &reasons.join("\n"));
-            }
-            if model.points.is_empty() {
-                words(ui, if study.running() { "The first points are on their way." } else { "No point has a score." });
-            } else {
-                let heading = Heading { title: &origin::heading(session, model), whole: &origin::whole(session, spec.seeds) };
-                let styles = Styles::new(session, ui.visuals().dark_mode);
-                let left = (height - (ui.cursor().top() - top) - 6.0).max(120.0);
-                let size = vec2(ui.available_width(), left);
-                let clicked = match (self.view, along.as_slice()) {
-                    (View::Map, [x, y]) if !maps.is_empty() => {
-                        let lane = self.lane.as_ref().filter(|l| maps.contains(l)).unwrap_or(&maps[0]);
-                        map::draw(ui, size, model, &heading, lane, x, y)
-                    }
-                    (View::Parameter(axis), along) => plot::draw(ui, size, model, &heading, &styles, along.get(axis).or(along.first())),
-                    _ => plot::draw(ui, size, model, &heading, &styles, None),
-                };
-                chosen = chosen.or(clicked.map(Choice::Point));
-            }
-            let opened = chosen.and_then(|choice| choice.opened(session, study, model));
-            if let Some(opened) = opened {
-                commands.push(opened.command());
-                self.form.rename(opened.renamed.clone());
-                self.opened = Some(opened);
-            }
+            self.inside(ui, look, height, commands);
+            crate::app::focus::follow(ui);
         });
+    }
+}
+
+impl SweepPanel {
+    /// What is scrolled, where `height` points are seen at once.
+    fn inside(&mut self, ui: &mut Ui, look: &Look<'_>, height: f32, commands: &mut Vec<Command>) {
+        let top = ui.cursor().top();
+        let study = &look.studies.sweep;
+        let low = height < LOW && !study.rows().is_empty();
+        if low {
+            // As much as there can be in one row, and as many rows.
+            let spacing = ui.spacing_mut();
+            (spacing.item_spacing, spacing.button_padding.x) = (vec2(3.0, 2.0), 5.0);
+        }
+        self.form.ui(ui, look, low, commands);
+        let Some((session, spec)) = study.asked() else {
+            words(ui, "Choose what varies, and start: every point is run with every seed, and drawn as it is done.");
+            return;
+        };
+        let model = self.model.get(study.generation(), || Model::of(study.rows(), spec.seeds));
+        let names: Vec<String> = session.lanes.iter().map(|l| l.name.clone()).collect();
+        let maps = mapped(spec, &names);
+        let along: Vec<Along> = spec.axes.iter().map(Along::new).collect();
+        let views = Views { view: &mut self.view, lane: &mut self.lane, along: &along, maps: &maps };
+        let mut chosen = views.row(ui, model, commands);
+        warn(ui, origin::elsewhere(session, spec, &look.plan.session), &origin::whole(session, spec.seeds));
+        if let Some(opened) = self.opened.as_ref().filter(|o| o.is(&look.plan.session)) {
+            let reasons = opened.off.iter().map(|(name, reason)| format!("{name}: {reason}")).collect::<Vec<_>>();
+            warn(ui, opened.words(), &reasons.join("\n"));
+        }
+        if model.points.is_empty() {
+            words(ui, if study.running() { "The first points are on their way." } else { "No point has a score." });
+        } else {
+            let heading = Heading { title: &origin::heading(session, model), whole: &origin::whole(session, spec.seeds) };
+            let styles = Styles::new(session, ui.visuals().dark_mode);
+            let left = (height - (ui.cursor().top() - top) - 6.0).max(120.0);
+            let size = vec2(ui.available_width(), left);
+            let clicked = match (self.view, along.as_slice()) {
+                (View::Map, [x, y]) if !maps.is_empty() => {
+                    let lane = self.lane.as_ref().filter(|l| maps.contains(l)).unwrap_or(&maps[0]);
+                    map::draw(ui, size, model, &heading, lane, x, y)
+                }
+                (View::Parameter(axis), along) => plot::draw(ui, size, model, &heading, &styles, along.get(axis).or(along.first())),
+                _ => plot::draw(ui, size, model, &heading, &styles, None),
+            };
+            chosen = chosen.or(clicked.map(Choice::Point));
+        }
+        let opened = chosen.and_then(|choice| choice.opened(session, study, model));
+        if let Some(opened) = opened {
+            commands.push(opened.command());
+            self.form.rename(opened.renamed.clone());
+            self.opened = Some(opened);
+        }
     }
 }
 

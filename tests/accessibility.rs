@@ -1,0 +1,265 @@
+//! What a screen reader and a keyboard get of the whole window, with every panel open: names, sentences, an order, a focus that is seen;
+//! and what eyes get: contrast, and text of every size.
+#![cfg(feature = "gui")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "common/window.rs"]
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{chord, click, options, session, settle};
+use eframe::egui::accesskit::{Action, Node, NodeId, Role};
+use eframe::egui::{Key, Modifiers, Rect, Shape, Theme, pos2, vec2};
+use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::{Harness, SnapshotOptions};
+use mnemoscope::app::command::{ViewCommand, WindowCommand};
+use mnemoscope::app::theme::{self, ThemeChoice};
+use mnemoscope::app::{App, presets};
+use mnemoscope::panel::Subject;
+use mnemoscope::session::Session;
+
+/// A window with every panel in a cell of its own, with a token of the needle selected.
+fn everything(session: Session) -> Harness<'static, App> {
+    let mut session = session;
+    session.view.layout = Some(ron::to_string(&presets::all_at_once()).unwrap());
+    session.view.position = Some(1024);
+    let builder = Harness::builder().with_size(vec2(1920.0, 1200.0)).with_step_dt(1.0 / 60.0);
+    let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session, None, options(ThemeChoice::Dark)).unwrap());
+    settle(&mut harness);
+    harness.state_mut().ask(ViewCommand::Choose(Subject::Token(705)).into());
+    settle(&mut harness);
+    harness
+}
+
+/// The nodes of the last frame, in the order of its tree.
+fn nodes(harness: &Harness<'_, App>) -> Vec<(NodeId, Node)> {
+    let all = harness.root().children_recursive();
+    all.map(|node| (node.accesskit_node().locate().0, node.accesskit_node().data().clone())).collect()
+}
+
+/// The node that has the focus.
+fn focused(harness: &Harness<'_, App>) -> Option<(NodeId, Node)> {
+    let mut all = harness.root().children_recursive();
+    let node = all.find(|node| node.accesskit_node().is_focused())?.accesskit_node();
+    Some((node.locate().0, node.data().clone()))
+}
+
+/// True for what can be worked with, or must say what it shows.
+fn is_control(node: &Node) -> bool {
+    let roles = [
+        Role::Button,
+        Role::DefaultButton,
+        Role::CheckBox,
+        Role::RadioButton,
+        Role::Slider,
+        Role::SpinButton,
+        Role::ComboBox,
+        Role::TextInput,
+        Role::MultilineTextInput,
+        Role::Link,
+        Role::Tab,
+        Role::Canvas,
+        Role::Switch,
+        Role::Image,
+    ];
+    roles.contains(&node.role())
+}
+
+fn name(node: &Node) -> &str {
+    node.label().unwrap_or_default()
+}
+
+/// What is nameless, or a plot without a sentence, with what stands before it.
+fn faults(harness: &Harness<'_, App>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut before = String::new();
+    for (_, node) in &nodes(harness) {
+        let named = name(node).trim();
+        // What can be clicked and says nothing of itself at all is a control too.
+        // Except the borders between tiles and the ground behind their tabs, to which the tiles' crate gives no names; a keyboard
+        // has the commands of the menu View for what they do: other arrangements, split, maximise.
+        let bounds = node.bounds().unwrap_or_default();
+        let tiles = bounds.width().min(bounds.height()) == 6.0 || (bounds.height() == 24.0 && before.starts_with("About "));
+        let mute = node.role() == Role::Unknown && node.supports_action(Action::Click) && !tiles;
+        let short = node.role() == Role::Image && named.split_whitespace().count() < 4;
+        if ((is_control(node) || mute) && named.is_empty()) || short {
+            found.push(format!("{:?} `{named}` at {:?} after `{before}`", node.role(), node.bounds()));
+        }
+        let said = if named.is_empty() { node.value().unwrap_or_default() } else { named };
+        if !said.trim().is_empty() {
+            before = said.to_owned();
+        }
+    }
+    found
+}
+
+#[test]
+fn every_control_has_a_name_and_every_plot_a_sentence() {
+    let mut harness = everything(session());
+    let mut all: Vec<String> = faults(&harness).into_iter().map(|f| format!("window: {f}")).collect();
+    let count = nodes(&harness).iter().filter(|(_, n)| is_control(n)).count();
+    assert!(count > 100, "the tree is read: {count}");
+    for menu in ["File", "Edit", "Run", "View", "Help"] {
+        click(&mut harness, menu);
+        all.extend(faults(&harness).into_iter().map(|f| format!("menu {menu}: {f}")));
+        harness.key_press(Key::Escape);
+        harness.run_steps(3);
+    }
+    for command in [WindowCommand::ToggleKeys, WindowCommand::TogglePalette, WindowCommand::OpenPath] {
+        harness.state_mut().ask(command.clone().into());
+        harness.run_steps(3);
+        all.extend(faults(&harness).into_iter().map(|f| format!("{command:?}: {f}")));
+        harness.key_press(Key::Escape);
+        harness.run_steps(3);
+    }
+    for subject in [Subject::Centroid { lane: 0, row: 3 }, Subject::Read(900), Subject::Step(4), Subject::Lane(1)] {
+        harness.state_mut().ask(ViewCommand::Choose(subject).into());
+        settle(&mut harness);
+        all.extend(faults(&harness).into_iter().map(|f| format!("{subject:?}: {f}")));
+    }
+    all.sort();
+    all.dedup();
+    assert!(all.is_empty(), "{} faults:\n{}", all.len(), all.join("\n"));
+}
+
+/// Where the focus is drawn: outlines in the accent of two points.
+fn outlines(shapes: &[eframe::egui::epaint::ClippedShape], dark: bool) -> Vec<Rect> {
+    fn walk(shape: &Shape, dark: bool, out: &mut Vec<Rect>) {
+        match shape {
+            Shape::Vec(all) => all.iter().for_each(|s| walk(s, dark, out)),
+            Shape::Rect(r) if r.stroke.color == theme::accent(dark) && r.stroke.width >= 2.0 => out.push(r.rect),
+            _ => {}
+        }
+    }
+    let mut out = Vec::new();
+    shapes.iter().for_each(|s| walk(&s.shape, dark, &mut out));
+    out
+}
+
+/// True if an outline is that of a node: all of the node, or all that is seen of it.
+fn surrounds(outline: Rect, node: &Node) -> bool {
+    node.bounds().is_some_and(|b| {
+        let bounds = Rect::from_min_max(pos2(b.x0 as f32, b.y0 as f32), pos2(b.x1 as f32, b.y1 as f32));
+        bounds.expand(2.0).contains_rect(outline) && outline.is_positive()
+    })
+}
+
+#[test]
+fn tab_comes_to_every_control_and_the_focus_is_seen() {
+    let mut harness = everything(session());
+    // What shows and does nothing needs no stop, and neither does a plot, unless keys do something in it. The rows of the list of
+    // reads have theirs in the list, which the arrows go through; rows of events outside what is seen have none until they are seen.
+    let wanted: BTreeSet<NodeId> = nodes(&harness)
+        .into_iter()
+        .filter(|(_, n)| is_control(n) && !n.is_disabled())
+        .filter(|(_, n)| {
+            n.supports_action(Action::Focus)
+                || n.supports_action(Action::Click)
+                    && n.role() != Role::Image
+                    && !name(n).starts_with("Read ")
+                    && !name(n).starts_with("Event ")
+        })
+        .map(|(id, _)| id)
+        .collect();
+    let mut visited = BTreeSet::new();
+    let mut unseen = Vec::new();
+    for _ in 0..2 * wanted.len() + 60 {
+        harness.key_press(Key::Tab);
+        harness.run_steps(2);
+        if let Some((_, node)) = focused(&harness).filter(|(id, _)| visited.insert(*id))
+            && !outlines(&harness.output().shapes, true).into_iter().any(|r| surrounds(r, &node))
+        {
+            unseen.push(format!("{:?} {} {:?}", node.role(), name(&node), node.bounds()));
+        }
+        if visited.is_superset(&wanted) {
+            break;
+        }
+    }
+    let all: BTreeMap<NodeId, Node> = nodes(&harness).into_iter().collect();
+    let missed: Vec<String> = wanted
+        .difference(&visited)
+        .filter_map(|id| all.get(id))
+        .filter(|n| is_control(n))
+        .map(|n| format!("{:?} {}", n.role(), name(n)))
+        .collect();
+    assert!(wanted.len() > 100, "the tree is read: {}", wanted.len());
+    assert!(missed.is_empty() && unseen.is_empty(), "Tab never comes to {missed:#?}; the focus is not seen on {unseen:#?}");
+}
+
+#[test]
+fn escape_and_keys_work_wherever_the_focus_is() {
+    let mut harness = everything(session());
+    for _ in 0..12 {
+        harness.key_press(Key::Tab);
+        harness.step();
+    }
+    chord(&mut harness, Modifiers { command: true, ctrl: true, ..Modifiers::NONE }, Key::P);
+    assert!(harness.query_by_label("What to do").is_some());
+    harness.key_press(Key::Escape);
+    harness.run_steps(3);
+    assert!(harness.query_by_label("What to do").is_none(), "Escape closes the palette");
+    harness.key_press(Key::F1);
+    harness.run_steps(3);
+    assert!(common::says(&harness, "Tab goes from control to control"));
+}
+
+/// What must be seen at every size of text.
+fn landmarks() -> [&'static str; 8] {
+    ["File", "Help", "Play", "Playhead", "Token ribbon", "Source", "Speed", "Maximise Recall"]
+}
+
+#[test]
+fn every_size_of_text_leaves_the_window_whole() {
+    let mut harness = common::window(session());
+    harness.state_mut().ask(ViewCommand::Choose(Subject::Token(705)).into());
+    let mut seen = Vec::new();
+    for (command, times) in [(WindowCommand::Smaller, 2), (WindowCommand::Larger, 6), (WindowCommand::Larger, 6)] {
+        for _ in 0..times {
+            harness.state_mut().ask(command.clone().into());
+        }
+        settle(&mut harness);
+        harness.run_steps(5);
+        let scale = harness.ctx.zoom_factor();
+        seen.push((scale * 10.0).round() as i32);
+        let screen = harness.ctx.content_rect();
+        let mut places = Vec::new();
+        for label in landmarks() {
+            let rect = harness.get_by_label(label).rect();
+            assert!(screen.expand(1.0).contains_rect(rect) && rect.is_positive(), "{label} at {scale}: {rect}");
+            places.push((label, rect));
+        }
+        for (i, (a, x)) in places.iter().enumerate() {
+            for (b, y) in &places[..i] {
+                assert!(!x.shrink(1.0).intersects(y.shrink(1.0)), "{a} lies over {b} at {scale}: {x} {y}");
+            }
+        }
+        let centre = harness.get_by_label("Close Growth").rect();
+        assert!(centre.is_positive() && screen.contains_rect(centre), "the panels have room at {scale}");
+    }
+    assert_eq!(seen, [8, 14, 20]);
+}
+
+/// The window with text of 1.6 times the designed size.
+fn picture(dark: bool, name: &str) {
+    if !common::adapter() {
+        return;
+    }
+    let (theme, choice) = if dark { (Theme::Dark, ThemeChoice::Dark) } else { (Theme::Light, ThemeChoice::Light) };
+    let builder = Harness::builder().with_size(vec2(1440.0, 900.0)).with_step_dt(1.0 / 60.0).with_render_cursor(false).wgpu();
+    let mut asked = session();
+    asked.view.position = Some(1024);
+    asked.view.token = Some(705);
+    let mut harness = builder.with_theme(theme).build_eframe(|cc| App::new(&cc.egui_ctx, asked, None, options(choice)).unwrap());
+    for _ in 0..6 {
+        harness.state_mut().ask(WindowCommand::Larger.into());
+    }
+    settle(&mut harness);
+    harness.run_steps(5);
+    harness.snapshot_options(name, &SnapshotOptions::new().threshold(2.5).max_failed_pixels(400));
+}
+
+#[test]
+fn large_text_looks_as_designed() {
+    picture(true, "window_large_text_dark");
+}
