@@ -3,8 +3,8 @@
 use std::sync::{Arc, Weak};
 
 use eframe::egui::{
-    Align2, ComboBox, FontId, Grid, Label, Pos2, Rect, Response, RichText, Stroke, TextWrapMode, TextureHandle, TextureOptions, Ui, pos2,
-    vec2,
+    Align2, ComboBox, FontId, Grid, Label, Pos2, Rect, Response, RichText, Stroke, TextStyle, TextWrapMode, TextureHandle, TextureOptions,
+    Ui, WidgetText, pos2, vec2,
 };
 
 use super::{LaneLook, Look, Pin, Subject};
@@ -353,11 +353,17 @@ pub fn link(ui: &mut Ui, text: impl Into<RichText>, subject: Subject, commands: 
 
 /// A link that is never broken over two lines: the part on the second line would be a stop of the Tab key without a name.
 pub fn whole_link(ui: &mut Ui, text: impl Into<RichText>) -> Response {
-    if !ui.layout().main_wrap() || ui.wrap_mode() != TextWrapMode::Wrap {
-        return ui.link(text.into());
+    let text = text.into();
+    let room = ui.available_size_before_wrap().x;
+    let breaks = ui.layout().main_wrap() && ui.wrap_mode() == TextWrapMode::Wrap && {
+        let whole = WidgetText::from(text.clone()).into_galley(ui, Some(TextWrapMode::Extend), f32::INFINITY, TextStyle::Body);
+        whole.size().x > room
+    };
+    if !breaks {
+        return ui.link(text);
     }
     let before = ui.style_mut().wrap_mode.replace(TextWrapMode::Extend);
-    let response = ui.link(text.into());
+    let response = ui.link(text);
     ui.style_mut().wrap_mode = before;
     response
 }
