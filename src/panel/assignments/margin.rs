@@ -4,7 +4,7 @@ use eframe::egui::{CursorIcon, Rect, Role, Sense, Shape, Stroke, Ui, WidgetInfo,
 
 use super::Rows;
 use crate::app::command::{Command, ViewCommand};
-use crate::panel::common::{facts, token_name};
+use crate::panel::common::{facts, plural, token_name};
 use crate::panel::{Look, Subject};
 use crate::widget::chart::Chart;
 use crate::widget::palette::{Ink, blend};
