@@ -33,7 +33,7 @@
 //! | [`gpu`] | device, kernels, buffers, readback; knows no layer |
 //! | [`trace`] | channels, blocks, the store |
 //! | [`engine`] | the worker, keyframes, headless runs, CPU against GPU in lockstep, sweeps |
-//! | [`metric`] | recall, error, cosine, by age, position and role; retention; cost |
+//! | [`metric`] | recall, error, cosine, by age, position and role; retention; cost; health of a codebook, spectra, projections, novelty, events |
 //! | [`session`] | the session file and the plan made of it |
 //! | [`export`] | what leaves: one file a format |
 //! | [`cli`] | the command line: one file a subcommand |
@@ -48,7 +48,10 @@
 //! - **Effective attention** is what weight every original token has in a read's output, whatever the layer
 //!   ([`layer::effective`]); **retention** is with which error a followed token is recalled, step by step ([`metric::retention`]).
 //! - A **study** is a long question answered beside the run (`app::study`): effective attention, retention, a sweep.
-//! - A **snapshot** is a layer's whole state at a chunk boundary.
+//! - A **snapshot** is a layer's whole state at a chunk boundary. Panels get any of them from the engine (`app::states`); what needs
+//!   those of all steps is replayed from the trace ([`layer::replay`]).
+//! - A **hand** changes a lane's memory at a step, in a branch of the lane ([`session::hand`]): ours, not the papers'.
+//! - A **subject** is what can be selected and spoken of by itself: a token, a centroid, a cached pair, a read, a step, a lane.
 //! - A **centroid** is a row of OVQ's dictionary; a **founder** is the token whose key and value a row starts with; a row's
 //!   **count** is how many tokens it stands for.
 //! - **Self-recall error** (SRE) is how far what a linear state recalls for a token's own key is from the token's value; the

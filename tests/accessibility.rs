@@ -80,7 +80,8 @@ fn faults(harness: &Harness<'_, App>) -> Vec<String> {
         // Except the borders between tiles and the ground behind their tabs, to which the tiles' crate gives no names; a keyboard
         // has the commands of the menu View for what they do: other arrangements, split, maximise.
         let bounds = node.bounds().unwrap_or_default();
-        let tiles = bounds.width().min(bounds.height()) == 6.0 || (bounds.height() == 24.0 && before.starts_with("About "));
+        let tiles = (bounds.width().min(bounds.height()) - 6.0).abs() < 0.01
+            || ((bounds.height() - 24.0).abs() < 0.01 && before.starts_with("About "));
         let mute = node.role() == Role::Unknown && node.supports_action(Action::Click) && !tiles;
         let short = node.role() == Role::Image && named.split_whitespace().count() < 4;
         if ((is_control(node) || mute) && named.is_empty()) || short {
@@ -88,7 +89,7 @@ fn faults(harness: &Harness<'_, App>) -> Vec<String> {
         }
         let said = if named.is_empty() { node.value().unwrap_or_default() } else { named };
         if !said.trim().is_empty() {
-            before = said.to_owned();
+            said.clone_into(&mut before);
         }
     }
     found

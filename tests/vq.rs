@@ -301,7 +301,10 @@ fn a_plan_says_what_the_codebook_was_fitted_on() {
     let plan = Plan::new(&needles(1000, Params::default().with("codes", 64)), None).unwrap();
     let note = plan.lanes[0].notes.last().unwrap();
     assert!(note.starts_with("codebook of 64 codes fitted to 1000 keys of another draw of the task (seed "), "{note}");
-    assert!(note.contains("iterations of k-means, mean similarity of a key to its code 0.9"), "{note}");
+    assert!(
+        note.contains("iterations of k-means, after which the mean similarity of those keys (not of this stream's) to their codes is 0.9"),
+        "{note}"
+    );
     let codebook = &plan.lanes[0].setup.arrays["codebook"];
     assert_eq!(codebook.shape(), [1, 64, 64]);
     assert!(codebook.rows().into_iter().all(|r| (r.dot(&r) - 1.0).abs() < 1e-5));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use eframe::egui::{self, Context, Ui, ViewportCommand};
+use eframe::egui::{self, Context, Key, Modifiers, Ui, ViewportCommand};
 
 use crate::app::command::{Command, ViewCommand};
 use crate::app::commands;
@@ -248,10 +248,7 @@ impl App {
             held: i.pointer.any_down(),
             seconds: i.time,
         });
-        let mut asked = Vec::new();
-        if !self.dialogs.any() && !self.palette.is_open() {
-            commands::pressed(ui.ctx(), &mut asked);
-        }
+        let asked = self.keys(ui.ctx());
         self.dropped(ui.ctx());
         self.carry_out_all(asked);
         self.tick(ui.ctx());
@@ -274,6 +271,20 @@ impl App {
         }
         focus::outline(ui.ctx());
         self.frame_seconds += (start.elapsed().as_secs_f64() - self.frame_seconds) * 0.1;
+    }
+
+    /// The commands whose keys were pressed; dialogs and the palette have their keys for themselves.
+    fn keys(&mut self, ctx: &Context) -> Vec<Command> {
+        let mut asked = Vec::new();
+        if self.dialogs.any() || self.palette.is_open() {
+            return asked;
+        }
+        // Escape closes the search's field, and leaves selected what it found.
+        if self.bar.search.typing() && ctx.input_mut(|i| i.consume_key(Modifiers::NONE, Key::Escape)) {
+            self.bar.search.close();
+        }
+        commands::pressed(ctx, &mut asked);
+        asked
     }
 
     fn receive(&mut self) {
@@ -313,10 +324,13 @@ impl App {
             self.timeline.retarget(total, step, run.reached);
         }
         let lanes: Vec<String> = run.plan.lanes.iter().map(|l| l.name.clone()).collect();
-        let (reads, same_lanes) = (run.plan.stream.reads(), lanes == self.lane_names);
+        let reads = run.plan.stream.reads();
         self.states.begin(run.id);
-        self.selection.keep_within(total, reads, same_lanes);
-        self.history.keep_within(total, reads, same_lanes);
+        // A branch comes between lanes and an undo takes one out: what is looked at goes with the lane of its name.
+        let before = std::mem::take(&mut self.lane_names);
+        let now_at = |lane: usize| before.get(lane).and_then(|name| lanes.iter().position(|l| l == name));
+        self.selection.keep_within(total, reads, &now_at);
+        self.history.keep_within(total, reads, &now_at);
         self.lane_names = lanes;
         self.dismissed = 0;
         self.look_again();

@@ -157,7 +157,8 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
             if (focused && plain) || (menu && shortcut.logical_key == Key::Escape) {
                 continue;
             }
-            if input.consume_shortcut(&shortcut) {
+            // A slow frame may bring several presses of one key: each counts.
+            for _ in 0..input.count_and_consume_key(shortcut.modifiers, shortcut.logical_key) {
                 out.push((entry.make)());
             }
         }
@@ -252,6 +253,8 @@ mod tests {
         assert_eq!(frame(&ctx, vec![press(Key::Space, Modifiers::NONE)], false), [Time(TimeCommand::TogglePlay)]);
         assert_eq!(frame(&ctx, vec![press(Key::ArrowRight, Modifiers::SHIFT)], false), [Time(TimeCommand::Step(10))]);
         assert_eq!(frame(&ctx, vec![press(Key::ArrowRight, Modifiers::NONE)], false), [Time(TimeCommand::Step(1))]);
+        let twice = vec![press(Key::ArrowRight, Modifiers::NONE); 2];
+        assert_eq!(frame(&ctx, twice, false), [Time(TimeCommand::Step(1)), Time(TimeCommand::Step(1))]);
         let both = Modifiers::COMMAND.plus(Modifiers::SHIFT).plus(Modifiers::CTRL);
         assert_eq!(frame(&ctx, vec![press(Key::S, both)], false), [Window(WindowCommand::SaveAs)]);
         let ctx = Context::default();

@@ -22,6 +22,8 @@ pub enum Next {
 pub enum Answer {
     /// A path was given.
     Path { purpose: Purpose, path: PathBuf },
+    /// The path that was asked for is not given.
+    NoPath(Purpose),
     /// Go on, with the edits saved first or lost.
     Leave { save: bool, next: Next },
 }
@@ -34,7 +36,7 @@ pub enum Dialog {
     Error { title: String, message: String },
     /// A path is asked for.
     Path { purpose: Purpose, text: String, note: Option<String> },
-    /// The session `name` has edits that are not saved.
+    /// The session `name` (or "This session") has edits that are not saved.
     Unsaved { name: String, next: Next },
     /// The keys.
     Keys,
@@ -95,7 +97,11 @@ impl Dialogs {
             }
         });
         if close || modal.should_close() {
-            self.open.pop();
+            if let Some(Dialog::Path { purpose, .. }) = self.open.pop()
+                && out.is_none()
+            {
+                out = Some(Answer::NoPath(purpose));
+            }
             ctx.request_repaint();
         }
         out

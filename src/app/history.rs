@@ -87,14 +87,13 @@ impl History {
     }
 
     /// Lets go of the visits to what another run does not have; see [`Selection::keep_within`].
-    pub fn keep_within(&mut self, writes: usize, reads: usize, same_lanes: bool) {
+    pub fn keep_within(&mut self, writes: usize, reads: usize, lanes: &dyn Fn(usize) -> Option<usize>) {
         let mut at = 0;
         let mut kept: Vec<Visit> = Vec::new();
         for (place, mut visit) in std::mem::take(&mut self.visits).into_iter().enumerate() {
-            let subject = visit.selection.subject;
-            visit.selection.keep_within(writes, reads, same_lanes);
+            visit.selection.keep_within(writes, reads, lanes);
             visit.writes = visit.writes.min(writes);
-            if subject.is_some() && visit.selection.subject == subject && kept.last() != Some(&visit) {
+            if visit.selection.subject.is_some() && kept.last() != Some(&visit) {
                 kept.push(visit);
             }
             if place <= self.at {
@@ -175,7 +174,7 @@ mod tests {
         for subject in [Subject::Token(5), Subject::Token(900), Subject::Lane(1), Subject::Token(7)] {
             history.look(&of(subject), 1000);
         }
-        history.keep_within(512, 0, false);
+        history.keep_within(512, 0, &|_| None);
         assert_eq!(said(history.back()), Some((Some(Subject::Token(5)), 512)));
         assert!(!history.can_go_back());
     }

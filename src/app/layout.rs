@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use eframe::egui::{self, Context, Frame, Margin, Ui, ViewportBuilder, ViewportClass, ViewportId};
+use eframe::egui::{self, Context, Frame, Id, Margin, Memory, Ui, ViewportBuilder, ViewportClass, ViewportId};
 use egui_tiles::{TileId, Tree};
 
 use crate::app::arrangement::Node;
@@ -28,8 +28,10 @@ pub struct PanelLayout {
     maximised: Option<&'static str>,
     /// Panels in windows of their own; in the tree they are hidden.
     detached: BTreeSet<&'static str>,
-    /// The panel that was pressed last, or that has the focus.
+    /// The panel that was pressed, shown, or given the focus last.
     used: Option<&'static str>,
+    /// The widget that had the focus in the last frame.
+    focused: Option<Id>,
     /// The panel under the pointer.
     under: Option<&'static str>,
 }
@@ -66,6 +68,7 @@ impl PanelLayout {
             maximised: None,
             detached: BTreeSet::new(),
             used: None,
+            focused: None,
             under: None,
         };
         layout.restore(saved);
@@ -146,6 +149,7 @@ impl PanelLayout {
         if let Some(tile) = self.tile(name) {
             self.tree.set_visible(tile, true);
             self.tree.make_active(|id, _| id == tile);
+            self.used = entry(name).map(|e| e.name).or(self.used);
             if self.maximised.is_some_and(|m| m != name) {
                 self.maximised = None;
             }
@@ -155,6 +159,7 @@ impl PanelLayout {
     /// Makes the panel fill the centre, or puts it back among the others if it does.
     pub fn maximise(&mut self, name: &'static str) {
         self.maximised = if self.maximised == Some(name) { None } else { Some(name) };
+        self.used = Some(name);
         if self.maximised.is_some() && self.detached.contains(name) {
             self.put_back(name);
             self.maximised = Some(name);
@@ -192,17 +197,18 @@ impl PanelLayout {
         self.detached.contains(name)
     }
 
-    /// The panel that is in use: the one that fills the centre, else the one under the pointer, else the one that was pressed last or
-    /// has the focus, else the first that is seen.
+    /// The panel that is in use: the one that fills the centre, else the one that was pressed, shown or given the focus last (its tab
+    /// is marked), else the one under the pointer, else the first that is seen.
     #[must_use]
     pub fn in_use(&self) -> Option<&'static str> {
-        let seen = |name: &&'static str| self.shows(name);
+        let active = self.tree.active_tiles();
+        // One behind another's tab is not seen.
+        let seen = |name: &&'static str| self.detached.contains(name) || self.tile(name).is_some_and(|tile| active.contains(&tile));
         let first = || {
-            let active = self.tree.active_tiles();
             let names = active.iter().filter_map(|id| self.tree.tiles.get_pane(id)).filter_map(|pane| entry(&pane.0));
             names.map(|e| e.name).find(|name| self.shows(name))
         };
-        self.maximised.or(self.under.filter(seen)).or(self.used.filter(seen)).or_else(first)
+        self.maximised.or(self.used.filter(seen)).or(self.under.filter(seen)).or_else(first)
     }
 
     fn tile(&self, name: &str) -> Option<TileId> {
@@ -211,13 +217,16 @@ impl PanelLayout {
 
     /// Draws the panels into all of `ui`.
     pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
-        let Self { tree, panels, maximised, used, under, .. } = self;
+        let Self { tree, panels, maximised, used, under, focused, .. } = self;
         *under = None;
+        // A focus that stays where it was does not take the place of a panel that was pressed since.
+        let focus = ui.memory(Memory::focused);
+        let focus_moved = std::mem::replace(focused, focus) != focus;
         if maximised.is_none() && !tree.root().is_some_and(|root| tree.is_visible_in_layout(root) && seen(tree)) {
-            ui.centered_and_justified(|ui| ui.weak("Every panel is closed. View shows them again, and View > Layout arranges them."));
+            ui.centered_and_justified(|ui| ui.weak("Every panel is closed. View > Panels shows them again, View > Layout arranges them."));
             return;
         }
-        let mut behavior = Centre { panels, look, commands, maximised, used, under };
+        let mut behavior = Centre { panels, look, commands, maximised, used, under, focus_moved };
         if let Some(name) = *behavior.maximised {
             behavior.alone(ui, name);
         } else {
@@ -395,6 +404,17 @@ mod tests {
         again.detach("growth");
         again.toggle("growth");
         assert!(!again.shows("growth"));
+    }
+
+    #[test]
+    fn the_panel_that_was_shown_last_is_the_one_in_use() {
+        let mut layout = PanelLayout::new(None);
+        for name in ["growth", "reads", "growth"] {
+            layout.bring(name);
+            assert_eq!(layout.in_use(), Some(name));
+        }
+        layout.close("growth");
+        assert_ne!(layout.in_use(), Some("growth"));
     }
 
     #[test]

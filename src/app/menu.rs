@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use eframe::egui::{Align, Button, Label, Layout, MenuBar, RichText, Ui, vec2};
+use eframe::egui::{Align, Button, Label, Layout, MenuBar, RichText, ScrollArea, Ui, vec2};
 
 use crate::app::command::{Command, ViewCommand, WindowCommand};
 use crate::app::commands::{COMMANDS, Entry, GROUPS, Group, key_text, keys_text};
@@ -61,7 +61,8 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
                             }
                         }
                     });
-                    panels(ui, look, commands);
+                    // In the menu itself they would make it taller than the window.
+                    ui.menu_button("Panels", |ui| panels(ui, look, commands));
                 }
             });
         }
@@ -144,10 +145,13 @@ fn recent(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
 }
 
 fn panels(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
-    for entry in entries() {
-        let mut shown = look.layout.shows(entry.name);
-        if ui.checkbox(&mut shown, entry.title).changed() {
-            commands.push(Command::Window(WindowCommand::TogglePanel(entry.name)));
+    let high = (ui.ctx().content_rect().height() - 60.0).max(80.0);
+    ScrollArea::vertical().max_height(high).show(ui, |ui| {
+        for entry in entries() {
+            let mut shown = look.layout.shows(entry.name);
+            if ui.checkbox(&mut shown, entry.title).changed() {
+                commands.push(Command::Window(WindowCommand::TogglePanel(entry.name)));
+            }
         }
-    }
+    });
 }

@@ -114,8 +114,28 @@ pub fn find(items: &[Item], text: &str) -> Vec<usize> {
         title.map(|score| score + 8).or_else(|| pattern.score(all.slice(..), &mut matcher))
     };
     let mut found: Vec<(usize, u32)> = items.iter().enumerate().filter_map(|(i, item)| Some((i, score(item)?))).collect();
-    found.sort_by_key(|(i, score)| (std::cmp::Reverse(*score), items[*i].title.len(), *i));
+    // Enter on the name of a thing never takes the thing away.
+    let unasked = |item: &Item| destroys(&item.command) && !says_what_it_does(item, text);
+    found.sort_by_key(|(i, score)| (unasked(&items[*i]), std::cmp::Reverse(*score), items[*i].title.len(), *i));
     found.into_iter().map(|(i, _)| i).collect()
+}
+
+/// True for what takes something away, or ends something.
+fn destroys(command: &Command) -> bool {
+    match command {
+        Command::Session(c) => {
+            matches!(c, SessionCommand::Reset | SessionCommand::Lane(LaneCommand::Remove(_) | LaneCommand::RemoveHand { .. }))
+        }
+        Command::Window(c) => matches!(c, WindowCommand::Quit | WindowCommand::Panel { act: PanelAct::Close, .. }),
+        _ => false,
+    }
+}
+
+/// True if the text begins with the item's first word, or with two letters of it or more: the act itself is asked for then.
+fn says_what_it_does(item: &Item, text: &str) -> bool {
+    let first = |text: &str| text.split_whitespace().next().map(str::to_lowercase).unwrap_or_default();
+    let (said, act) = (first(text), first(&item.title));
+    said.chars().count() > 1 && act.starts_with(&said)
 }
 
 /// The palette while it is open.
@@ -197,7 +217,8 @@ impl Open {
         let before = self.at;
         let last = self.found.len().saturating_sub(1);
         for (key, by) in [(Key::ArrowUp, -1), (Key::ArrowDown, 1), (Key::PageUp, -10), (Key::PageDown, 10)] {
-            if ui.input_mut(|i| i.consume_key(Modifiers::NONE, key)) {
+            // A slow frame may bring several presses.
+            for _ in 0..ui.input_mut(|i| i.count_and_consume_key(Modifiers::NONE, key)) {
                 self.at = self.at.saturating_add_signed(by).min(last);
             }
         }
@@ -283,6 +304,9 @@ mod tests {
         ] {
             assert_eq!(first(&items, text), title, "{text}");
         }
+        let last: Vec<bool> = find(&items, "lola").into_iter().map(|i| destroys(&items[i].command)).collect();
+        assert!(last.is_sorted() && last.contains(&true), "what takes a lane away comes after all else: {last:?}");
+        assert_eq!(first(&items, "remove lola"), "Remove lane LoLA");
         assert!(find(&items, "zzzzqq").is_empty());
         assert_eq!(find(&items, " ").len(), items.len());
         for example in examples() {

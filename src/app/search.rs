@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
+use eframe::egui::text::CCursorRange;
 use eframe::egui::{Align2, Area, Context, Frame, Id, Key, Order, Pos2, RichText, TextEdit, Ui};
 
 use crate::app::command::{Command, ViewCommand};
@@ -79,6 +80,8 @@ pub struct Search {
     open: bool,
     /// The field is to take the focus.
     focus: bool,
+    /// The field, if it had the focus when it was drawn last.
+    focused: Option<Id>,
     text: String,
     case: bool,
     corpus: Option<(Weak<Plan>, Corpus)>,
@@ -92,6 +95,17 @@ impl Search {
     /// Opens the field, and gives it the focus.
     pub fn open(&mut self) {
         (self.open, self.focus) = (true, true);
+    }
+
+    /// True while the field is open and typed into: Escape is for it then.
+    #[must_use]
+    pub fn typing(&self) -> bool {
+        self.open && self.focused.is_some()
+    }
+
+    /// Closes the field; what it selected stays selected.
+    pub fn close(&mut self) {
+        (self.open, self.focused) = (false, None);
     }
 
     /// The tokens of every match, while the field is open.
@@ -120,19 +134,21 @@ impl Search {
             .on_hover_text("Enter goes to the next match, Shift+Enter to the one before; #123 is token 123");
         if std::mem::take(&mut self.focus) {
             field.request_focus();
+            // What was sought before can be gone on with, or typed over.
+            let mut state = TextEdit::load_state(ui.ctx(), field.id).unwrap_or_default();
+            state.cursor.set_char_range(Some(CCursorRange::select_all_str(&self.text)));
+            state.store(ui.ctx(), field.id);
         }
         if field.changed() {
             self.at = None;
             self.find(plan);
         }
-        let (enter, escape, shift) = ui.input(|i| (i.key_pressed(Key::Enter), i.key_pressed(Key::Escape), i.modifiers.shift));
+        let (enter, shift) = ui.input(|i| (i.key_pressed(Key::Enter), i.modifiers.shift));
         if field.lost_focus() && enter {
             self.go(!shift, commands);
             field.request_focus();
         }
-        if escape && (field.lost_focus() || field.has_focus()) {
-            self.open = false;
-        }
+        self.focused = field.has_focus().then_some(field.id);
         if plan.stream.labels().tokens.is_some() {
             ui.toggle_value(&mut self.case, "Aa").on_hover_text("Mind capital letters").accessible_name("Mind capital letters");
         }
@@ -150,7 +166,7 @@ impl Search {
             commands.push(Command::View(ViewCommand::Group(writes.into())));
         }
         if ui.button("Close").on_hover_text("Close the search (Esc)").clicked() {
-            self.open = false;
+            self.close();
         }
     }
 

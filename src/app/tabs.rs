@@ -1,6 +1,6 @@
 //! The tabs and canvases that the panels of the centre are drawn in: titles, help, buttons, a menu.
 
-use eframe::egui::{self, Color32, Frame, Margin, Popup, Rect, Stroke, Ui, Visuals, WidgetText, vec2};
+use eframe::egui::{self, Color32, Frame, Margin, Painter, Popup, Rect, Stroke, Ui, Visuals, WidgetText, vec2};
 use egui_tiles::{Behavior, SimplificationOptions, TabState, Tabs, TileId, Tiles, UiResponse};
 
 use crate::app::command::{Command, PanelAct, WindowCommand};
@@ -26,6 +26,8 @@ pub(super) struct Centre<'a, 'b> {
     pub maximised: &'a mut Option<&'static str>,
     pub used: &'a mut Option<&'static str>,
     pub under: &'a mut Option<&'static str>,
+    /// True if another widget has the focus than in the last frame.
+    pub focus_moved: bool,
 }
 
 impl Centre<'_, '_> {
@@ -56,7 +58,7 @@ impl Centre<'_, '_> {
             if ui.input(|i| i.pointer.any_pressed()) {
                 *self.used = Some(entry.name);
             }
-        } else if focus::is_in(ui.ctx(), rect) {
+        } else if self.focus_moved && focus::is_in(ui.ctx(), rect) {
             *self.used = Some(entry.name);
         }
         pane(self.panels, ui, entry, self.look, self.commands);
@@ -74,6 +76,14 @@ pub(super) fn pane(panels: &mut Panels, ui: &mut Ui, entry: &'static PanelEntry,
         ui.set_min_size(ui.available_size());
         draw(panels, entry, ui, look, commands);
     });
+}
+
+/// Marks the tab of the panel that keys act on: a line along its top.
+fn mark(tab: &egui::Response) {
+    let colour = theme::accent(tab.ctx.global_style().visuals.dark_mode);
+    // Where the tab is cut off, so is the line.
+    let painter = Painter::new(tab.ctx.clone(), tab.layer_id, tab.interact_rect);
+    painter.hline(tab.rect.x_range(), tab.rect.top() + 1.0, Stroke::new(2.0, colour));
 }
 
 /// A small button of a panel's bar.
@@ -110,6 +120,11 @@ impl Behavior<Pane> for Centre<'_, '_> {
         let Some(entry) = tiles.get_pane(&tile).and_then(|pane| entry(&pane.0)) else { return response };
         if response.middle_clicked() {
             self.ask(entry.name, PanelAct::Close);
+        } else if response.clicked() || response.secondary_clicked() || response.drag_started() {
+            *self.used = Some(entry.name);
+        }
+        if *self.used == Some(entry.name) {
+            mark(&response);
         }
         response.context_menu(|ui| {
             for (title, act) in ACTS {
@@ -135,6 +150,7 @@ impl Behavior<Pane> for Centre<'_, '_> {
             }
             if small(ui, Icon::Maximise, &format!("Maximise {}", entry.title)).on_hover_text("Fill the centre").clicked() {
                 *self.maximised = Some(entry.name);
+                *self.used = Some(entry.name);
             }
             help(ui, entry);
         }

@@ -130,9 +130,9 @@ impl Selection {
         *self = Self { hovered: self.hovered, hovered_row: self.hovered_row, pin: self.pin, ..Self::default() };
     }
 
-    /// Lets go of what another run does not have: writes from `writes` on, reads from `reads` on, and, where its lanes are others,
-    /// what belongs to a lane.
-    pub fn keep_within(&mut self, writes: usize, reads: usize, same_lanes: bool) {
+    /// Lets go of what another run does not have: writes from `writes` on, reads from `reads` on, and what belongs to a lane that is
+    /// gone. `lanes` says which number a lane has now; what belongs to it goes with it.
+    pub fn keep_within(&mut self, writes: usize, reads: usize, lanes: &dyn Fn(usize) -> Option<usize>) {
         (self.hovered, self.hovered_row) = (None, None);
         if self.tokens().last().is_some_and(|t| *t >= writes) {
             let left: Vec<usize> = self.tokens().iter().copied().filter(|t| *t < writes).collect();
@@ -141,17 +141,23 @@ impl Selection {
             self.subject = subject;
         }
         self.read = self.read.filter(|r| *r < reads);
-        if !same_lanes {
-            (self.row, self.lane) = (None, None);
-            self.pin = self.pin.filter(|p| matches!(p, Pin::Moment(_)));
-        }
-        self.pin = self.pin.filter(|p| !matches!(p, Pin::Moment(at) if *at > writes));
-        self.subject = self.subject.filter(|subject| match *subject {
-            Subject::Token(write) => write < writes,
-            Subject::Slot { write, .. } => same_lanes && write < writes,
-            Subject::Read(read) => read < reads,
-            Subject::Step(step) => step < writes,
-            Subject::Centroid { .. } | Subject::Lane(_) => same_lanes,
+        self.row = self.row.and_then(|(lane, row)| Some((lanes(lane)?, row)));
+        self.lane = self.lane.and_then(lanes);
+        self.pin = self.pin.and_then(|pin| match pin {
+            Pin::Moment(at) => (at <= writes).then_some(pin),
+            Pin::Lane(lane) => lanes(lane).map(Pin::Lane),
+        });
+        self.subject = self.subject.and_then(|subject| match subject {
+            Subject::Token(write) => (write < writes).then_some(subject),
+            // Without its lane, a pair is still a token.
+            Subject::Slot { lane, write } if write < writes => {
+                Some(lanes(lane).map_or(Subject::Token(write), |lane| Subject::Slot { lane, write }))
+            }
+            Subject::Slot { .. } => None,
+            Subject::Read(read) => (read < reads).then_some(subject),
+            Subject::Step(step) => (step < writes).then_some(subject),
+            Subject::Centroid { lane, row } => lanes(lane).map(|lane| Subject::Centroid { lane, row }),
+            Subject::Lane(lane) => lanes(lane).map(Subject::Lane),
         });
     }
 }
@@ -184,9 +190,23 @@ mod tests {
         s.choose(Subject::Centroid { lane: 1, row: 7 });
         s.choose_group(&[90, 10, 10, 40]);
         assert_eq!((s.tokens(), s.read, s.row, s.lane), (&[10, 40, 90][..], Some(3), Some((1, 7)), Some(1)));
-        s.keep_within(64, 3, true);
+        s.keep_within(64, 3, &Some::<usize>);
         assert_eq!((s.tokens(), s.read, s.row, s.pin), (&[10, 40][..], None, Some((1, 7)), Some(Pin::Moment(64))));
-        s.keep_within(20, 3, false);
+        s.keep_within(20, 3, &|_| None);
         assert_eq!((s.tokens(), s.row, s.lane, s.pin), (&[10][..], None, None, None));
+    }
+
+    #[test]
+    fn what_belongs_to_a_lane_goes_with_it_to_its_new_number() {
+        let mut s = Selection { pin: Some(Pin::Lane(1)), ..Selection::default() };
+        s.choose(Subject::Centroid { lane: 1, row: 7 });
+        // Another lane has come before it, and lane 0 is gone.
+        let lanes = |lane: usize| (lane > 0).then_some(lane + 1);
+        s.keep_within(64, 3, &lanes);
+        assert_eq!((s.subject, s.row), (Some(Subject::Centroid { lane: 2, row: 7 }), Some((2, 7))));
+        assert_eq!((s.lane, s.pin), (Some(2), Some(Pin::Lane(2))));
+        s.choose(Subject::Slot { lane: 0, write: 9 });
+        s.keep_within(64, 3, &lanes);
+        assert_eq!((s.subject, s.lane, s.token), (Some(Subject::Token(9)), None, Some(9)), "a pair whose lane is gone is a token");
     }
 }

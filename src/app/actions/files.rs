@@ -21,18 +21,22 @@ impl App {
         }
     }
 
-    /// Opens a session or a capture, after asking what becomes of edits to the session's own file. What is on screen
-    /// stays until the file has been read and checked.
+    /// Opens a session or a capture, after asking what becomes of edits that are not saved. What is on screen stays until the
+    /// file has been read and checked.
     pub fn open(&mut self, path: PathBuf) {
         if !self.ask_first(Next::Open(path.clone())) {
             self.open_now(path);
         }
     }
 
-    /// Asks what becomes of the edits, if the session has a file of its own and differs from it; true if it asks.
+    /// Asks what becomes of the edits, if there are any; true if it asks.
     pub(in crate::app) fn ask_first(&mut self, next: Next) -> bool {
-        let Some(path) = self.path.as_deref().filter(|p| is_session(p) && self.edited()) else { return false };
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        if !self.edited() {
+            return false;
+        }
+        // A session that was never saved has no file of its own: a capture's is not one.
+        let file = self.path.as_deref().filter(|p| is_session(p));
+        let name = file.map_or_else(|| "This session".into(), |p| p.file_name().unwrap_or(p.as_os_str()).to_string_lossy()).into_owned();
         self.dialogs.push(Dialog::Unsaved { name, next });
         true
     }

@@ -10,9 +10,9 @@ mod window;
 use eframe::egui::ViewportCommand;
 
 use crate::app::app::App;
-use crate::app::command::{Command, TimeCommand};
+use crate::app::command::{Command, TimeCommand, WindowCommand};
 use crate::app::dialogs::{Answer, Next};
-use crate::app::jobs::Done;
+use crate::app::jobs::{Done, Purpose};
 
 impl App {
     /// Carries out one command, as a key or a menu would have it.
@@ -78,7 +78,7 @@ impl App {
                 let note = "This system offers no file dialog, or it closed at once. The path can be typed here.";
                 self.ask_path(purpose, Some(note.to_owned()));
             }
-            Done::Picked { .. } => {}
+            Done::Picked { purpose, .. } => self.path_refused(purpose),
             Done::Progress(share) => {
                 if let Some(export) = &mut self.exporting {
                     export.share = share;
@@ -93,13 +93,20 @@ impl App {
     pub(super) fn answered(&mut self, answer: Answer) {
         match answer {
             Answer::Path { purpose, path } => self.path_given(purpose, path),
+            Answer::NoPath(purpose) => self.path_refused(purpose),
             Answer::Leave { save: false, next } => self.go_on(next),
             Answer::Leave { save: true, next } => {
-                if let Some(path) = self.path.clone() {
-                    self.after_saving = Some(next);
-                    self.save_to(path);
-                }
+                // Without a file of its own, where to save is asked first.
+                self.after_saving = Some(next);
+                self.window_command(WindowCommand::Save);
             }
+        }
+    }
+
+    /// No path was given: what was to follow on the saving does not come.
+    fn path_refused(&mut self, purpose: Purpose) {
+        if purpose == Purpose::SaveSession {
+            self.after_saving = None;
         }
     }
 

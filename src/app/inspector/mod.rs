@@ -1,5 +1,5 @@
 //! The right panel: what is known of the token under the pointer, or of what was selected last: a token, a centroid, a pair in a
-//! cache, a read, a step or a lane. Each has a file here that says it as data ([`page`]); this one draws that.
+//! cache, a read, a step or a lane. Each has a file here that says it as data (`page`); this one draws that.
 
 mod centroid;
 mod lane;
@@ -38,6 +38,10 @@ pub struct Inspector {
     neighbours: neighbours::Kept,
     rest: Rest,
     kept: Kept<Of, Page>,
+    /// Whose page was drawn last.
+    shown: Option<Subject>,
+    /// How far the page of what is held was scrolled: it is so again once the pointer has left what it passed over.
+    scrolled: Option<(Subject, f32)>,
 }
 
 /// What is spoken of: what the pointer is over, else what was chosen last; and whether it is held. While the pointer is over the
@@ -92,10 +96,15 @@ impl Inspector {
         let effective = &look.studies.effective;
         let weighed = (0..look.lanes.len()).filter(|l| effective.lane(*l).is_some()).count();
         let studies = (retention.map_or(0, |f| f.number), retention.is_some_and(|f| f.done.is_some()), weighed);
-        let Self { index, kept, neighbours, .. } = self;
+        let Self { index, kept, neighbours, shown, scrolled, .. } = self;
         let page = kept.get(look.states, ask, (RunKey::new(look), subject, studies), |exact| make(look, index, exact, subject));
         ui.spacing_mut().scroll = ScrollStyle::solid();
-        ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+        let mut area = ScrollArea::vertical().auto_shrink([false, false]);
+        // Another page is read from its top.
+        if shown.replace(subject) != Some(subject) {
+            area = area.vertical_scroll_offset(scrolled.filter(|s| s.0 == subject).map_or(0.0, |s| s.1));
+        }
+        let output = area.show(ui, |ui| {
             head(ui, look, page, subject, held, commands);
             for item in &page.items {
                 draw(ui, look, item, commands);
@@ -109,6 +118,9 @@ impl Inspector {
             }
             crate::app::focus::follow(ui);
         });
+        if held {
+            *scrolled = Some((subject, output.state.clamped_offset().y));
+        }
     }
 }
 

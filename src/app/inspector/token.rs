@@ -96,11 +96,9 @@ fn recall(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, exact: &Exact<'_>
             off.map_or_else(
                 || Say::new("the exact state of this step is being computed"),
                 |(key, value)| {
-                    Say::new(format!(
-                        "1 - k.Dk = {}, |v - Dv|² = {} (from the exact state of this step)",
-                        number(key as f32),
-                        number(value as f32)
-                    ))
+                    // Below this a length of 1 is off by rounding alone, and 1 - k.Dk may come out below 0.
+                    let key = if key.abs() < 1e-6 { "0".to_owned() } else { number(key as f32) };
+                    Say::new(format!("1 - k.Dk = {key}, |v - Dv|² = {} (from the exact state of this step)", number(value as f32)))
                 },
             ),
         );

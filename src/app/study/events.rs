@@ -274,7 +274,9 @@ impl Study {
         let of = |hit: Hit| lanes.iter().find(|l| l.number() == usize::from(hit.lane));
         let from = match self.at.filter(|at| at.seen as usize == writes) {
             Some(at) => From::Hit(at),
-            None => From::Moment(writes),
+            None if forwards => From::Moment(writes),
+            // What is seen from the playhead itself lies behind it.
+            None => From::Moment(writes + 1),
         };
         // A list that is being made anew is still that of the filter before.
         let hit = match self.list(plan, heads).filter(|(listing, _)| !listing.cut() && !self.running()) {
@@ -420,5 +422,6 @@ mod tests {
         assert_eq!(go(From::Hit(hit(128, 0, 70)), false), Some(hit(64, 1, 1)));
         assert_eq!(go(From::Moment(128), false), Some(hit(64, 1, 1)));
         assert_eq!(go(From::Moment(64), false), None);
+        assert_eq!(go(From::Moment(128 + 1), false), Some(hit(128, 0, 70)), "as from the playhead at the end, nothing gone to before");
     }
 }

@@ -102,7 +102,7 @@ pub(super) fn channels(setup: &Setup) -> Vec<ChannelSpec> {
         real(
             "threshold",
             "admission threshold",
-            "The smallest score in the cache after this step, which the next candidates have to beat; NaN while the cache is not full \
+            "The smallest score in the cache after this step (of the pairs that no hand keeps), which the next candidates have to beat; NaN while the cache is not full \
              (and always with none).",
             unit,
         ),

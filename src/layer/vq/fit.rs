@@ -111,7 +111,7 @@ fn unit_rows(keys: ArrayView2<'_, f32>) -> ndarray::Array2<f32> {
     keys
 }
 
-/// `codebook of 512 codes fitted to 2048 keys of ..: 10 iterations, mean similarity of a key to its code 0.713`.
+/// `codebook of 512 codes fitted to 2048 keys of ..: 10 iterations of k-means, after which ..`.
 fn note(sample: &Sample, codes: usize, books: &[Arc<Codes>]) -> String {
     let range = |mut of: Vec<f64>, digits: usize| {
         of.sort_by(f64::total_cmp);
@@ -125,7 +125,7 @@ fn note(sample: &Sample, codes: usize, books: &[Arc<Codes>]) -> String {
     let iterations = range(books.iter().map(|b| b.iterations as f64).collect(), 0);
     let similarity = range(books.iter().map(|b| b.similarity).collect(), 3);
     format!(
-        "codebook of {codes} codes{each} fitted to {sampled}{each} of {}: {iterations} iterations of k-means, mean similarity of a key to its code {similarity}",
+        "codebook of {codes} codes{each} fitted to {sampled}{each} of {}: {iterations} iterations of k-means, after which the mean similarity of those keys (not of this stream's) to their codes is {similarity}",
         sample.from
     )
 }

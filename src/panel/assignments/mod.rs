@@ -285,6 +285,7 @@ fn sentence(look: &Look<'_>, lane: usize) -> String {
     let seen = writes_seen(look, lane).min(channel.len());
     let founders = trace.channel("is_new").map(|c| c.wholes(head)[..seen.min(c.len())].iter().filter(|&&f| f == 1).count());
     match founders {
+        _ if seen == 0 => "no token yet".to_owned(),
         Some(n) => format!("{}, {} founded a row, the others joined one", plural(seen, "token", "tokens"), n),
         None => plural(seen, "token", "tokens"),
     }

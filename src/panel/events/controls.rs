@@ -1,6 +1,6 @@
 //! Which events are wanted: chips of kinds and lanes, the margin of a tie, the size of a small normaliser, the threshold.
 
-use eframe::egui::{ComboBox, DragValue, RichText, Ui};
+use eframe::egui::{Color32, ComboBox, DragValue, RichText, Stroke, Ui};
 
 use crate::app::command::Command;
 use crate::app::study::StudyCommand;
@@ -16,7 +16,15 @@ fn ask(filter: Filter, commands: &mut Vec<Command>) {
 }
 
 fn chip(ui: &mut Ui, on: bool, text: String, name: &str) -> bool {
-    ui.selectable_label(on, RichText::new(text).size(SMALL)).accessible_name(name).clicked()
+    let usual = ui.visuals().widgets.active;
+    if !on {
+        // Off and focused, the ring alone says so: a filled box looks like one that is on.
+        let active = &mut ui.visuals_mut().widgets.active;
+        (active.weak_bg_fill, active.bg_fill, active.bg_stroke) = (Color32::TRANSPARENT, Color32::TRANSPARENT, Stroke::NONE);
+    }
+    let clicked = ui.selectable_label(on, RichText::new(text).size(SMALL)).accessible_name(name).clicked();
+    ui.visuals_mut().widgets.active = usual;
+    clicked
 }
 
 /// A chip for every kind that the lanes can have, with its number.

@@ -1,7 +1,7 @@
 //! The list of events that pass the filter, of which only the rows in sight are made.
 
 use eframe::egui::text::{LayoutJob, TextWrapping};
-use eframe::egui::{Color32, FontId, Key, Rect, Role, ScrollArea, Sense, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{Color32, FontId, Key, Label, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo, pos2, vec2};
 
 use super::heads;
 use crate::app::command::{Command, TimeCommand, ViewCommand};
@@ -12,6 +12,7 @@ use crate::panel::Look;
 use crate::panel::common::{facts, token_name};
 use crate::widget::chart::SMALL;
 use crate::widget::palette::Ink;
+use crate::widget::ticks::number;
 
 /// The height of a row.
 const ROW: f32 = 16.0;
@@ -29,6 +30,9 @@ impl List {
         let criteria = &look.studies.events.filter().criteria;
         let lanes: Vec<LaneEvents<'_>> =
             (0..look.lanes.len()).map(|l| LaneEvents::new(look.plan, l, look.lanes[l].trace, heads(look), criteria)).collect();
+        if ui.available_height() > 5.0 * ROW {
+            heading(ui);
+        }
         let height = ui.available_height().max(3.0 * ROW);
         let mut area = ScrollArea::vertical().id_salt("events").max_height(height).auto_shrink(false);
         let at = look.studies.events.at();
@@ -66,7 +70,8 @@ fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneEvents<'_>, hit: Hit, event: &Ev
     let (rect, response) = ui.allocate_exact_size(size, if seen { Sense::click() } else { Sense::CLICK });
     let own = &look.lanes[lane.number()];
     let current = look.studies.events.at() == Some(hit);
-    let sentence = sentence(look, lane, event);
+    let exact = lane.sentence(event);
+    let sentence = named(look, event, &rounded(&exact));
     response.widget_info(|| {
         let text = format!("Event after write {}, {}: {sentence}", event.seen, own.plan.name);
         WidgetInfo::selected(Role::Button, true, current, text)
@@ -102,21 +107,39 @@ fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneEvents<'_>, hit: Hit, event: &Ev
             ("kind", event.kind.title().to_owned()),
             ("channel", format!("{}, head {}", event.channel, event.head)),
             ("seen", format!("after write {}, the end of step {}", event.seen, look.plan.step_at(event.seen).saturating_sub(1))),
-            ("", sentence),
+            ("", named(look, event, &exact)),
         ];
         facts(&response, "A click selects, a double click (or Enter) runs to it", &rows);
     }
 }
 
-/// The event in a sentence; with the token's text, where it has one.
-fn sentence(look: &Look<'_>, lane: &LaneEvents<'_>, event: &Event) -> String {
-    let plain = lane.sentence(event);
+/// What the columns are.
+fn heading(ui: &mut Ui) {
+    let text = RichText::new("seen after write, lane, event").size(SMALL).color(Ink::of(ui).quiet);
+    ui.add(Label::new(text).truncate()).on_hover_text("The write after which the event is seen: the end of its chunk");
+}
+
+/// A sentence about an event, with the token's text, where it has one.
+fn named(look: &Look<'_>, event: &Event, plain: &str) -> String {
     match event.write {
         Some(write) if look.plan.stream.labels().tokens.is_some() => {
             plain.replacen(&format!("write {write}"), &token_name(&look.plan.stream, write), 1)
         }
-        _ => plain,
+        _ => plain.to_owned(),
     }
+}
+
+/// A sentence with its long numbers to four digits: all of them are in the hover, and in what is exported.
+fn rounded(exact: &str) -> String {
+    let word = |word: &str| {
+        let core = word.trim_end_matches([',', ';', ':']);
+        let long = core.contains('.') && core.bytes().filter(u8::is_ascii_digit).count() > 4;
+        match core.parse::<f64>() {
+            Ok(value) if long => number(value) + &word[core.len()..],
+            _ => word.to_owned(),
+        }
+    };
+    exact.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn cell(ui: &Ui, row: Rect, (left, width): (f32, f32), text: &str, colour: Color32) {
@@ -127,4 +150,17 @@ fn cell(ui: &Ui, row: Rect, (left, width): (f32, f32), text: &str, colour: Color
     job.wrap = TextWrapping::truncate_at_width(width);
     let galley = ui.painter().layout_job(job);
     ui.painter().galley(pos2(row.left() + left, row.center().y - galley.size().y / 2.0), galley, colour);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn long_numbers_of_a_sentence_are_told_to_four_digits() {
+        let exact = "the gap of write 123456 is 0.000012345678, below 0.0001: rounding could have chosen otherwise";
+        assert_eq!(rounded(exact), "the gap of write 123456 is 1.23e-5, below 0.0001: rounding could have chosen otherwise");
+        assert_eq!(rounded("write 7 founded row 3; its similarity was 0.12345678"), "write 7 founded row 3; its similarity was 0.1235");
+        assert_eq!(rounded("outputs[5] of read 3 is NaN"), "outputs[5] of read 3 is NaN");
+    }
 }

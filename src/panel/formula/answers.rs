@@ -6,11 +6,36 @@ use crate::layer::effective::Store;
 use crate::panel::Subject;
 use crate::panel::common::token_name;
 
-use super::equation::{Equation, Piece, num};
+use super::equation::{Equation, Piece, Shown, num};
 use super::exact::{Exact, LaneAt, norm};
 use super::layers::missing;
 use super::mixing::{self, Mix, Of, Weight};
 use super::recurrence;
+
+/// The largest logit, which is taken out of every exponent: not m, which is LAYERS.md's number of new rows.
+const TOP: &str = r"z_<\t<max>>";
+
+/// A number in the notation with six significant digits: what stands in an exponent, or below a fraction line, is reckoned with,
+/// and four digits of it do not give the four of the share.
+fn fine(x: f64) -> String {
+    let size = x.abs();
+    if size == 0.0 || !size.is_finite() {
+        return num(x);
+    }
+    let text = if (1e-4..1e7).contains(&size) {
+        let digits = (5 - size.log10().floor() as i32).clamp(0, 9) as usize;
+        let text = format!("{x:.digits$}");
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    } else {
+        format!("{x:.5e}")
+    };
+    format!(r"\t<{}>", text.replace('-', "−"))
+}
+
+/// A term whose value is shown with six digits.
+fn fine_term(e: &mut Equation, symbol: &str, value: f64, what: impl Into<String>, panel: Option<&'static str>) -> Shown {
+    e.named(symbol, &fine(value), format!("{value}"), what, panel)
+}
 
 /// How a store is named in a formula, and the panel that draws it.
 fn store(store: Store) -> (&'static str, Option<&'static str>) {
@@ -31,16 +56,18 @@ pub(super) fn mixed(lane: &LaneAt<'_>, read: usize, mix: &Mix, heading: String) 
         "ovq" => {
             e.line(r"\b<o> = \sum_<j> p_j \b<Dv>_j ~+ \sum_<i> p_i \b<v>_i");
             let bias = if lane.plan.setup.params.flag("count_bias") { r" + \t<log> c_j" } else { "" };
-            e.line(&format!(r"p_j = \frac<1><Z> e^<\beta \b<q>*\b<Dk>_j{bias} - m>~\t<    >p_i = \frac<1><Z> e^<\beta \b<q>*\b<k>_i - m>"));
+            e.line(&format!(
+                r"p_j = \frac<1><Z> e^<\beta \b<q>*\b<Dk>_j{bias} - {TOP}>~\t<    >p_i = \frac<1><Z> e^<\beta \b<q>*\b<k>_i - {TOP}>"
+            ));
         }
         "vq" => {
-            e.line(r"\b<o> = \sum_<c> p_c \b<V>_c~\t<    >p_c = \frac<1><Z> e^<\beta \b<q>*\b<code>_c + \t<log> n_c - m>");
+            e.line(&format!(r"\b<o> = \sum_<c> p_c \b<V>_c~\t<    >p_c = \frac<1><Z> e^<\beta \b<q>*\b<code>_c + \t<log> n_c - {TOP}>"));
         }
         "lola" => e.line(
             r"\b<o> = \frac<\sum_<i> e^<\beta \b<q>*\b<k>_i> \b<v>_i + w \phi(\b<q>)^<\t<T>> \b<H>><\sum_<i> e^<\beta \b<q>*\b<k>_i> + w \phi(\b<q>)^<\t<T>> \b<s> + \eps>",
         ),
         "linear" => e.line(r"\b<o> = \frac<\phi(\b<q>)^<\t<T>> \b<H>><\phi(\b<q>)^<\t<T>> \b<s> + \eps>"),
-        _ => e.line(r"\b<o> = \sum_<i> p_i \b<v>_i~\t<    >p_i = \frac<1><Z> e^<\beta \b<q>*\b<k>_i - m>"),
+        _ => e.line(&format!(r"\b<o> = \sum_<i> p_i \b<v>_i~\t<    >p_i = \frac<1><Z> e^<\beta \b<q>*\b<k>_i - {TOP}>")),
     }
     if lane.plan.kind.name() == "linear" {
         ratio(&mut e, mix);
@@ -85,53 +112,60 @@ fn ratio(e: &mut Equation, mix: &Mix) {
 
 /// The normaliser by its parts, and their shares.
 fn shares(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix) {
-    let top = e.term("m", mix.top, "taken out of every exponent, so that none overflows: the largest logit (of LoLA at least 0)", None);
-    let mut sums = Vec::new();
-    let mut parts = Vec::new();
+    let what = "taken out of every exponent, so that none overflows: the largest logit (of LoLA at least 0)";
+    let top = fine_term(e, TOP, mix.top, what, None);
+    match &mix.parts[..] {
+        // Of one memory, with no epsilon, the normaliser is that memory's sum.
+        [only] if mix.epsilon == 0.0 => {
+            let what = format!("the normaliser: the sum of e^(logit - z_max) over {} terms", only.terms);
+            let z = fine_term(e, "Z", mix.normaliser, what, store(only.store).1);
+            e.line(&format!(r"{} = {}~\t<    >({} = {})", z.s, z.v, top.s, top.v));
+        }
+        _ => normaliser(e, mix, &top),
+    }
+    if let (Some(w), Some(phi)) = (mixing::linear_weight(lane), mix.phi_s) {
+        let w = fine_term(e, "w", w, "the weight of the state: (1 - g) / g of a LoLCATs gate g", None);
+        let what = "how much has been folded under keys like this query";
+        let phi = fine_term(e, r"\phi(\b<q>)^<\t<T>> \b<s>", phi, what, Some("shares"));
+        e.line(&format!(r"Z_<\t<state>> = {} {} e^<-{TOP}> = {} \times {} \times e^<{}>", w.s, phi.s, w.v, phi.v, fine(-mix.top)));
+    }
+    if mix.parts.len() < 2 {
+        return;
+    }
+    let mut text = Vec::new();
     for part in &mix.parts {
         let (title, panel) = store(part.store);
-        let symbol = format!(r"Z_<\t<{title}>>");
-        let what = if part.store == Store::State {
-            "the state's part of the normaliser: w phi(q).s, times e^(-m)".to_owned()
-        } else {
-            format!("the sum of e^(logit - m) over {} terms", part.terms)
-        };
-        sums.push(e.term(&symbol, part.sum, what, panel));
-        let symbol = format!(r"\t<share of {title}>");
         let what = format!(
             "the part of the normaliser, and so of all weight, that belongs to {title}; it adds a vector of length {:.4} to the output",
             norm(&part.adds)
         );
-        parts.push(e.term(&symbol, part.share, what, panel));
+        let share = e.term(&format!(r"\t<share of {title}>"), part.share, what, panel);
+        text.push(format!(r"{}\t< ({title})>", share.v));
     }
+    let rest = if mix.epsilon > 0.0 { format!(" ~+ {}", num(mix.epsilon / mix.normaliser)) } else { String::new() };
+    e.line(&format!(r"\t<shares: >{}{rest} ~= 1", text.join(" ~+ ")));
+}
+
+/// The normaliser as a sum over the memories, and the epsilon.
+fn normaliser(e: &mut Equation, mix: &Mix, top: &Shown) {
+    let mut sums = Vec::new();
+    for part in &mix.parts {
+        let (title, panel) = store(part.store);
+        let what = if part.store == Store::State {
+            "the state's part of the normaliser: w phi(q).s, times e^(-z_max)".to_owned()
+        } else {
+            format!("the sum of e^(logit - z_max) over {} terms", part.terms)
+        };
+        sums.push(fine_term(e, &format!(r"Z_<\t<{title}>>"), part.sum, what, panel));
+    }
+    if mix.epsilon > 0.0 {
+        let what = "the epsilon 1e-6, with z_max taken out too";
+        sums.push(fine_term(e, &format!(r"\eps e^<-{TOP}>"), mix.epsilon, what, None));
+    }
+    let z = fine_term(e, "Z", mix.normaliser, "the normaliser: the sum of all of them", None);
     let join = |of: Vec<&str>| of.join(" ~+ ");
-    let eps = (mix.epsilon > 0.0).then(|| e.term(r"\eps e^<-m>", mix.epsilon, "the epsilon 1e-6, with m taken out too", None));
-    let z = e.term("Z", mix.normaliser, "the normaliser: the sum of all of them", None);
-    let with = |mut list: Vec<String>, tail: Option<String>| {
-        list.extend(tail);
-        list
-    };
-    let symbols = with(sums.iter().map(|s| s.s.clone()).collect(), eps.as_ref().map(|x| x.s.clone()));
-    let values = with(sums.iter().map(|s| s.v.clone()).collect(), eps.as_ref().map(|x| x.v.clone()));
-    e.line(&format!(
-        r"{} = {} ~= {} ~= {}~\t<    >({} = {})",
-        z.s,
-        join(symbols.iter().map(String::as_str).collect()),
-        join(values.iter().map(String::as_str).collect()),
-        z.v,
-        top.s,
-        top.v
-    ));
-    if let (Some(w), Some(phi)) = (mixing::linear_weight(lane), mix.phi_s) {
-        let w = e.term("w", w, "the weight of the state: (1 - g) / g of a LoLCATs gate g", None);
-        let phi = e.term(r"\phi(\b<q>)^<\t<T>> \b<s>", phi, "how much has been folded under keys like this query", Some("shares"));
-        e.line(&format!(r"Z_<\t<state>> = {} {} e^<-m> = {} \times {} \times e^<{}>", w.s, phi.s, w.v, phi.v, num(-mix.top)));
-    }
-    if parts.len() > 1 {
-        let rest = if mix.epsilon > 0.0 { format!(" ~+ {}", num(mix.epsilon / mix.normaliser)) } else { String::new() };
-        let text: Vec<String> = parts.iter().zip(&mix.parts).map(|(p, part)| format!(r"{}\t< ({})>", p.v, store(part.store).0)).collect();
-        e.line(&format!(r"\t<shares: >{}{rest} ~= 1", join(text.iter().map(String::as_str).collect())));
-    }
+    let (symbols, values) = (join(sums.iter().map(|x| x.s.as_str()).collect()), join(sums.iter().map(|x| x.v.as_str()).collect()));
+    e.line(&format!(r"{} = {symbols} ~= {values} ~= {}~\t<    >({} = {})", z.s, z.v, top.s, top.v));
 }
 
 fn of_name(lane: &LaneAt<'_>, of: Of) -> (String, Subject) {
@@ -147,7 +181,7 @@ fn of_name(lane: &LaneAt<'_>, of: Of) -> (String, Subject) {
 /// The largest term, with all that makes it.
 fn largest(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix, first: &Weight) {
     let (name, subject) = of_name(lane, first.of);
-    let beta = e.term(r"\beta", mix.beta, "the logit scale", None);
+    let beta = fine_term(e, r"\beta", mix.beta, "the logit scale", None);
     let row = matches!(first.of, Of::Row(_));
     let index = match first.of {
         Of::Token(i) | Of::Row(i) => i,
@@ -158,7 +192,8 @@ fn largest(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix, first: &Weight) {
         (true, false) => r"\b<q>*\b<Dk>",
         (false, _) => r"\b<q>*\b<k>",
     };
-    let product = e.term(
+    let product = fine_term(
+        e,
         &format!("{symbol}_<{index}>"),
         first.product,
         format!("the dot product of the query and the key of {name}"),
@@ -176,7 +211,8 @@ fn largest(e: &mut Equation, lane: &LaneAt<'_>, mix: &Mix, first: &Weight) {
     }
     let share = e.term(&format!("p_<{index}>"), first.share, format!("the weight of {name}, the largest there is"), Some("reads"));
     e.selects(subject);
-    e.line(&format!(r"{} = \frac<e^<{s} - m>><Z> ~= \frac<e^<{v} - {}>><{}> ~= {}", share.s, num(mix.top), num(mix.normaliser), share.v));
+    let (top, whole) = (fine(mix.top), fine(mix.normaliser));
+    e.line(&format!(r"{} = \frac<e^<{s} - {TOP}>><Z> ~= \frac<e^<{v} - {top}>><{whole}> ~= {}", share.s, share.v));
 }
 
 /// What the lane recorded, beside what the numbers give.

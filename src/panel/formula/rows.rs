@@ -32,7 +32,8 @@ pub(super) fn dictionary_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usiz
             "how much more similar the chunk's first token was that founded no row (channel select_margin)",
             None,
         );
-        e.line(&format!(r"\b<Dk>_<{}> \to \b<k>, ~ \b<Dv>_<{}> \to \b<v>, ~ c_<{}> \to 1\t<+>", row.v, row.v, row.v));
+        let j = &row.v;
+        e.line(&format!(r"\b<Dk>_<{j}> \to \b<k>, ~ \b<Dv>_<{j}> \to \b<v>, ~ c_<{j}> \to 1~\t< (and 1 more for each later member)>"));
         let most = if first { "" } else { r"\t<max>_<j> " };
         e.line(&format!(r"{most}{} = {}~\t<,  founding margin >{}", sim.s, sim.v, m.v));
         if write == 0 {
@@ -144,7 +145,8 @@ fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> Equa
     let Some(u) = dictionary::update(lane, exact, row, step) else { return missing(heading, exact) };
     let mut e = Equation::new(heading);
     let subject = Subject::Centroid { lane: lane.number, row };
-    let m = e.term("m", u.members.len() as f64, "tokens of the chunk that went to this row", Some("assignments"));
+    // Not m: that is the number of rows that a chunk founds.
+    let m = e.term(r"\t<members>", u.members.len() as f64, "tokens of the chunk that went to this row", Some("assignments"));
     let before = e.term("c", u.before as f64, "its count before", Some("counts"));
     e.selects(subject);
     let after = e.term(r"c\t<'>", u.after as f64, "its count after", Some("counts"));

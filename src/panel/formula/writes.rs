@@ -153,7 +153,7 @@ pub(super) fn lola_write(
         let text = match kind.as_str() {
             "fifo" => r"\t<score>(i) = i",
             "random" => r"\t<score>(i) = \t<a number drawn once by the seed>",
-            "attention" => r"\t<score>(i) = \sum_<\t<reads>> \frac<e^<\beta \b<q>*\b<k>_i - m>><Z>",
+            "attention" => r"\t<score>(i) = \sum_<\t<reads>> \frac<e^<\beta \b<q>*\b<k>_i - z_<\t<max>>>><Z>",
             _ => r"\t<score>(i) = \t<mean over the chunk's queries of> (e^<\beta \b<q>*\b<k>_i> - \phi(\b<q>)*\phi(\b<k>_i))^<2>",
         };
         e.line(text);

@@ -36,6 +36,9 @@ The first four are counted from the assignments. The others need the centroids: 
 background, at every step or, of a long run or a large dictionary, at steps evenly apart, which is said. VQ attention: codes that stand for no write yet \
 are not in use and take no part; its codes never move.\n\nHover for the exact numbers of a step and, over a chart's name, for its formula; click to select the step.";
 
+/// The height of a cell, in points, below which charts and words are scrolled as one.
+const LOW: f32 = 200.0;
+
 /// See [`HELP`].
 pub struct Health {
     window: usize,
@@ -44,11 +47,13 @@ pub struct Health {
     studied: bool,
     counted: Vec<Counted>,
     lines: Vec<Lines>,
+    /// The height of the numbers in words, as they were drawn last: the charts leave them that much, or a third.
+    told: f32,
 }
 
 impl Default for Health {
     fn default() -> Self {
-        Self { window: 8, shown: None, studied: false, counted: Vec::new(), lines: Vec::new() }
+        Self { window: 8, shown: None, studied: false, counted: Vec::new(), lines: Vec::new(), told: 0.0 }
     }
 }
 
@@ -74,25 +79,40 @@ impl Panel for Health {
             commands.push(Command::Study(StudyCommand::Health(Ask::Lanes(lanes.clone()))));
         }
         self.controls(ui, look);
-        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-            ui.spacing_mut().item_spacing.y = 2.0;
-            // In a low cell the charts come first: they say the numbers of the playhead too.
-            let low = ui.available_height() < 200.0;
-            if low {
-                self.charts(ui, look, &lanes, commands);
-            }
-            for (place, &at) in lanes.iter().enumerate() {
-                self.numbers(ui, look, at, Dash::of(place), commands);
-            }
-            if !low {
-                self.charts(ui, look, &lanes, commands);
-            }
-            crate::app::focus::follow(ui);
-        });
+        self.figures(ui, look, &lanes, commands);
     }
 }
 
 impl Health {
+    /// The charts first: they say the numbers of the playhead too, and rows of words of several lanes would push them out of sight.
+    fn figures(&mut self, ui: &mut Ui, look: &Look<'_>, lanes: &[LaneHead], commands: &mut Vec<Command>) {
+        let whole = ui.available_height();
+        ui.spacing_mut().item_spacing.y = 2.0;
+        if whole < LOW {
+            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                self.charts(ui, look, lanes, commands);
+                self.in_words(ui, look, lanes, commands);
+            });
+            return;
+        }
+        let below = (self.told + 1.0).min(whole * 0.35);
+        let above = ScrollArea::vertical().id_salt("charts").max_height(whole - below - 4.0).auto_shrink(false);
+        above.show(ui, |ui| self.charts(ui, look, lanes, commands));
+        let numbers = ScrollArea::vertical().id_salt("numbers").max_height(below).min_scrolled_height(below).auto_shrink([false, true]);
+        let output = numbers.show(ui, |ui| self.in_words(ui, look, lanes, commands));
+        if (output.content_size.y - self.told).abs() > 0.5 {
+            self.told = output.content_size.y;
+            ui.ctx().request_repaint();
+        }
+    }
+
+    /// The numbers of every lane at the playhead.
+    fn in_words(&self, ui: &mut Ui, look: &Look<'_>, lanes: &[LaneHead], commands: &mut Vec<Command>) {
+        for (place, &at) in lanes.iter().enumerate() {
+            self.numbers(ui, look, at, Dash::of(place), commands);
+        }
+    }
+
     fn known<'a>(&'a self, look: &Look<'a>, lane: usize) -> Known<'a> {
         Known { steps: self.counted[lane].steps(), finding: finding(look, lane, self.studied) }
     }
@@ -144,11 +164,14 @@ impl Health {
                 return;
             };
             let writes = (chunks * look.lanes[lane].plan.setup.chunk).min(look.plan.stream.writes());
+            // While the dictionaries are replayed nothing follows.
+            let follows = known.finding.is_some_and(|f| !f.unknown && f.before(chunks).is_some());
+            let end = if follows { ";" } else { "" };
             let curve = n_max(look, lane).map_or_else(String::new, |n| format!(" (curve {})", number(plateau(writes as f64, n as f64))));
             small(
                 ui,
                 format!(
-                    "step {step}: n {}{curve}, perplexity {} of n, Gini {}, {} unused for {};",
+                    "step {step}: n {}{curve}, perplexity {} of n, Gini {}, {} unused for {}{end}",
                     s.rows,
                     number(s.evenness()),
                     number(s.gini),

@@ -144,7 +144,9 @@ impl Plot<'_> {
         facts(response, &format!("{}, after write {writes}", self.quantity.title()), &rows);
         // The step in which what is told happened: of the first lane, and never one after the playhead.
         let told = self.lanes.first().map(|&(lane, _)| ends(look, lane, look.lanes[lane].plan.chunks_at(writes)));
-        if let Some(step) = told.filter(|_| response.clicked() && writes <= look.writes).and_then(|end| look.plan.step_at(end).checked_sub(1)) {
+        if let Some(step) =
+            told.filter(|_| response.clicked() && writes <= look.writes).and_then(|end| look.plan.step_at(end).checked_sub(1))
+        {
             commands.push(Command::View(ViewCommand::Choose(Subject::Step(step))));
         }
     }

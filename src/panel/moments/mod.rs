@@ -93,7 +93,8 @@ fn pins(ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         if pin.is_some() && ui.button("Let go").on_hover_text("Nothing is pinned any more (P)").clicked() {
             push(None);
         }
-        let moment = |writes: usize| format!("{} ({} done)", plural(writes, "write", "writes"), plural(look.plan.step_at(writes), "step", "steps"));
+        let moment =
+            |writes: usize| format!("{} ({} done)", plural(writes, "write", "writes"), plural(look.plan.step_at(writes), "step", "steps"));
         let text = match pin {
             Some(Pin::Moment(a)) => format!("A: after {}. B, the playhead: after {}.", moment(a), moment(look.writes)),
             Some(Pin::Lane(lane)) => format!("A: {}. Both after {}.", name(lane), moment(look.writes)),

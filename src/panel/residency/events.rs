@@ -57,19 +57,19 @@ pub(in crate::panel) fn last_step(trace: &LaneTrace, head: usize, chunks: usize)
 
 /// What stands above the lists of a step of a lane's head, where the playhead is after `now`.
 pub(in crate::panel) fn heading(hands: &[Hand], (index, head): (&Residency, usize), (step, now): (usize, usize)) -> String {
-    let when = if step == now { format!("Step {step}") } else { format!("Nobody came or went in step {now}; those of step {step}") };
+    let when = if step == now { format!("Step {step}") } else { format!("No change in step {now}. Last change, step {step}") };
     let mut kept: Vec<usize> = hands.iter().filter_map(|h| if let Act::Keep { write } = h.what { Some(write) } else { None }).collect();
     kept.sort_unstable();
     kept.dedup();
     // One that was in the state before it was to be kept is there still.
     kept.retain(|w| hand::keeps(hands, head, *w, step) && index.at(*w, step + 1) == Place::Cache);
     let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
-    let rule = "Nobody takes one other's place: the largest of all scores stay";
+    let rule = "by falling score; who came did not displace one pair each: the largest scores stay";
     if kept.is_empty() {
-        return format!("{when}, by falling score. {rule}.");
+        return format!("{when}: {rule}.");
     }
     let noun = if kept.len() == 1 { "token" } else { "tokens" };
-    format!("{when}, by falling score. {rule}, after what is kept by hand, whatever its score: {noun} {}.", kept.join(", "))
+    format!("{when}: {rule}, after what is kept by hand, whatever its score: {noun} {}.", kept.join(", "))
 }
 
 /// A token shortly: `' magic' 699`, or `write 699`.
@@ -318,7 +318,8 @@ mod tests {
             index.push(admitted, &[]);
         }
         let of = |step| heading(&hands, (&index, 0), (step, 3));
-        assert!(of(2).ends_with("the largest of all scores stay."));
+        assert!(of(2).starts_with("No change in step 3. Last change, step 2: by falling score;"), "{}", of(2));
+        assert!(of(2).ends_with("the largest scores stay."), "{}", of(2));
         assert!(of(3).ends_with("stay, after what is kept by hand, whatever its score: tokens 3, 4."), "{}", of(3));
     }
 

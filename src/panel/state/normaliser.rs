@@ -87,7 +87,7 @@ impl Sizes {
 
 /// The lowest reads in words.
 fn sentence(look: &Look<'_>, spread: &Spread, lowest: &Lowest, seen: usize) -> String {
-    let asked = if lowest.empty == 1 { "1 read asked an empty state".to_owned() } else { format!("{} reads asked an empty state", lowest.empty) };
+    let asked = plural(lowest.empty, "read asked an empty state", "reads asked an empty state");
     let (Some(first), Some(last)) = (lowest.reads.first(), lowest.reads.last()) else { return asked };
     let loud = spread.loud();
     let loud = if loud.is_empty() { loud } else { format!("; {loud}") };
