@@ -370,7 +370,7 @@ fn the_trails_of_a_run_under_way_are_awaited_with_words() {
     shown.states = States::fixed([state(&CAPTURE, OVQ, 9)]);
     let map = harness(shown, SIZE, true);
     // 576 writes: floor(576 N / (576 + N)) rows with N = 512.
-    map.get_by_label("271 centroids as after chunk 9: those after chunk 10 are being computed");
+    map.get_by_label("271 centroids as after 9 chunks: those after 10 are being computed");
 }
 
 #[test]
