@@ -7,50 +7,30 @@
 #[path = "common/panel.rs"]
 mod panel;
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
 
-use eframe::egui::{self, Rect, UiBuilder, Vec2, vec2};
+use eframe::egui::{self, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
-use mnemoscope::app::states::States;
+use mnemoscope::app::study::StudyCommand;
 use mnemoscope::app::study::novelty::Ask;
-use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme;
-use mnemoscope::engine::headless;
 use mnemoscope::layer::kind;
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Pin, Selection, Subject};
+use mnemoscope::panel::{Pin, Subject};
 use mnemoscope::param::{Params, Resolved};
 use mnemoscope::session::plan::{Plan, PlanLane};
-use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
-use mnemoscope::stream::capture::BUNDLED;
+use mnemoscope::session::{LaneSpec, Session, Source};
 use mnemoscope::stream::{Labels, Roles, Stream, StreamParts, Targets};
 use mnemoscope::trace::{LaneTrace, TraceBlock, Values};
 use ndarray::Array3;
-
-/// A plan, what its run wrote, and what is known of its keys.
-struct Run {
-    plan: Arc<Plan>,
-    traces: Vec<LaneTrace>,
-    studies: Studies,
-}
+use panel::{Run, Shown, bundled, task, wait, wake};
 
 /// Runs a session to its end, and finds the novelty of its keys.
 fn run(source: Source, lanes: Vec<LaneSpec>) -> Run {
-    let session = Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() };
-    let plan = Arc::new(Plan::new(&session, None).unwrap());
-    let traces = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap().traces;
-    let (mut studies, wake): (Studies, Wake) = (Studies::default(), Arc::new(|| {}));
-    studies.novelty.start(&plan, 0, &wake);
-    let start = Instant::now();
-    while studies.novelty.running(&plan, 0) && start.elapsed() < Duration::from_mins(1) {
-        studies.receive();
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    studies.receive();
-    Run { plan, traces, studies }
+    let mut run = Run::new(source, lanes);
+    run.studies.novelty.start(&run.plan, 0, &wake());
+    wait(&mut run.studies, |s| s.novelty.busy());
+    run
 }
 
 fn lola(name: &str, params: Params) -> LaneSpec {
@@ -59,7 +39,6 @@ fn lola(name: &str, params: Params) -> LaneSpec {
 
 /// The bundled needle prompt.
 static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
-    let source = CaptureSource { path: BUNDLED.into(), layer: None, kv_heads: None, tokens: None };
     let lanes = vec![
         lola("LoLA", Params::default().with("cache", 128)),
         LaneSpec::new("OVQ", "ovq", Params::default().with("n_max", 512).with("chunk", 64)),
@@ -67,14 +46,12 @@ static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
         LaneSpec::new("full", "full", Params::default()),
         LaneSpec::new("linear", "linear", Params::default()),
     ];
-    run(Source::Capture(source), lanes)
+    run(bundled(), lanes)
 });
 
 /// In-context recall, whose tokens have no texts.
-static RECALL: LazyLock<Run> = LazyLock::new(|| {
-    let source = TaskSource { name: "in_context_recall".to_owned(), params: Params::default() };
-    run(Source::Task(source), vec![lola("LoLA", Params::default().with("cache", 64))])
-});
+static RECALL: LazyLock<Run> =
+    LazyLock::new(|| run(task("in_context_recall", Params::default()), vec![lola("LoLA", Params::default().with("cache", 64))]));
 
 /// Numbers that look like chance and are always the same.
 fn noise(i: usize) -> usize {
@@ -83,7 +60,6 @@ fn noise(i: usize) -> usize {
 
 /// A `LoLA` lane on a stream of these keys and values.
 fn planned(stream: Stream, params: &Params) -> Plan {
-    let source = CaptureSource { path: BUNDLED.into(), layer: None, kv_heads: None, tokens: None };
     let spec = lola("LoLA", params.clone());
     let kind = kind("lola").unwrap();
     let params = Resolved::new("LoLA", kind.params(), &spec.params).unwrap();
@@ -92,7 +68,7 @@ fn planned(stream: Stream, params: &Params) -> Plan {
     let channels = kind.channels(&setup);
     let lane =
         PlanLane { name: "LoLA".to_owned(), index: 0, colour: 0, kind, setup, own_channels: channels.len(), channels, notes: Vec::new() };
-    let session = Session { source: Source::Capture(source), lanes: vec![spec], ..Session::default() };
+    let session = Session { source: bundled(), lanes: vec![spec], ..Session::default() };
     Plan { session, stream, lanes: vec![lane], step: 64 }
 }
 
@@ -120,7 +96,7 @@ static LONG: LazyLock<Run> = LazyLock::new(|| {
     .unwrap();
     let plan = Arc::new(planned(stream, &Params::default().with("cache", 128)));
     let traces = vec![made_up(&plan, |i| 0.5 + (noise(i) % 4000) as f32 / 100.0)];
-    Run { plan, traces, studies: Studies::default() }
+    Run::of(plan, traces)
 });
 
 /// Four tokens of a step come in, four that came in 32 steps before go.
@@ -158,78 +134,14 @@ fn made_up(plan: &Plan, score: impl Fn(usize) -> f32) -> LaneTrace {
     trace
 }
 
-/// A panel with what it is given, and what it asked for last.
-struct Shown<'a> {
-    panel: Box<dyn Panel>,
-    run: &'a Run,
-    writes: usize,
-    selection: Selection,
-    states: States,
-    /// Lanes that are on, all by default.
-    lanes: Vec<usize>,
-    /// Draws the panel into a part of the window.
-    within: Option<Vec2>,
-    commands: Vec<Command>,
-    spent: Duration,
-}
-
-impl<'a> Shown<'a> {
-    fn new(name: &str, run: &'a Run) -> Self {
-        let entry = PANELS.iter().find(|p| p.name == name).unwrap();
-        Self {
-            panel: (entry.make)(),
-            run,
-            writes: run.plan.stream.writes(),
-            selection: Selection::default(),
-            states: States::default(),
-            lanes: (0..run.traces.len()).collect(),
-            within: None,
-            commands: Vec::new(),
-            spent: Duration::ZERO,
-        }
+/// A panel on a run and what is known of its keys, after so many writes, with a token selected.
+fn at<'a>(name: &str, run: &'a Run, writes: usize, token: Option<usize>) -> Shown<'a> {
+    let mut shown = Shown::new(name, run).studied();
+    shown.writes = writes;
+    if let Some(token) = token {
+        shown.selection.choose(Subject::Token(token));
     }
-
-    fn at(mut self, writes: usize, token: Option<usize>) -> Self {
-        self.writes = writes;
-        if let Some(token) = token {
-            self.selection.choose(Subject::Token(token));
-        }
-        self
-    }
-
-    fn ui(&mut self, ui: &mut egui::Ui) {
-        let dark = ui.visuals().dark_mode;
-        let looks: Vec<LaneLook<'_>> = self
-            .lanes
-            .iter()
-            .map(|&i| LaneLook {
-                plan: &self.run.plan.lanes[i],
-                trace: &self.run.traces[i],
-                spent: (0.0, 0),
-                colour: theme::lane_colour(i, dark),
-            })
-            .collect();
-        let look = Look {
-            plan: &self.run.plan,
-            lanes: &looks,
-            writes: self.writes,
-            reached: self.run.plan.stream.writes(),
-            kv_head: 0,
-            query_head: 0,
-            selection: &self.selection,
-            states: &self.states,
-            studies: &self.run.studies,
-        };
-        self.commands.clear();
-        egui::Frame::central_panel(ui.style()).show(ui, |ui| {
-            let rect = Rect::from_min_size(ui.max_rect().min, self.within.unwrap_or(ui.available_size()));
-            ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
-                let start = Instant::now();
-                self.panel.ui(ui, &look, &mut self.commands);
-                self.spent = start.elapsed();
-            });
-        });
-    }
+    shown
 }
 
 const SIZE: Vec2 = vec2(620.0, 340.0);
@@ -239,7 +151,7 @@ const VIEWS: [(&str, &[&str]); 2] =
     [("sre", &["All", "Step", "Quantiles", "Token", "Key, value"]), ("residency", &["Map", "Events", "Occupancy", "Age", "Text"])];
 
 fn harness<'a>(shown: Shown<'a>, view: &str, dark: bool) -> Harness<'a, Shown<'a>> {
-    let mut harness = panel::harness(shown, SIZE, dark, Shown::ui);
+    let mut harness = panel::harness(shown, SIZE, dark);
     harness.get_by_label(view).click();
     harness.run();
     // The pointer goes away: what it is over would be in the picture.
@@ -265,7 +177,7 @@ fn every_view_on_the_bundled_capture_in_both_themes() {
     for (name, views) in VIEWS {
         for view in views {
             for (dark, theme) in [(false, "light"), (true, "dark")] {
-                let shown = Shown::new(name, &CAPTURE).at(1600, needle(&CAPTURE).map(|n| n + 4));
+                let shown = at(name, &CAPTURE, 1600, needle(&CAPTURE).map(|n| n + 4));
                 results.add(harness(shown, view, dark).try_snapshot(file(name, view, theme)));
             }
         }
@@ -276,7 +188,7 @@ fn every_view_on_the_bundled_capture_in_both_themes() {
 fn the_step_in_which_the_needle_comes_in() {
     let mut results = SnapshotResults::new();
     for (name, view) in [("sre", "Step"), ("residency", "Events")] {
-        let shown = Shown::new(name, &CAPTURE).at(12 * 64, needle(&CAPTURE).map(|n| n + 4));
+        let shown = at(name, &CAPTURE, 12 * 64, needle(&CAPTURE).map(|n| n + 4));
         results.add(harness(shown, view, true).try_snapshot(file(name, view, "needle")));
     }
 }
@@ -287,7 +199,7 @@ fn every_view_on_in_context_recall() {
     for (name, views) in VIEWS {
         for view in views {
             let writes = RECALL.plan.stream.writes() / 2 / 64 * 64;
-            let mut shown = Shown::new(name, &RECALL).at(writes, Some(70));
+            let mut shown = at(name, &RECALL, writes, Some(70));
             shown.selection.pin = Some(Pin::Moment(writes / 2 / 64 * 64));
             shown.selection.extend_to(75);
             results.add(harness(shown, view, false).try_snapshot(file(name, view, "recall")));
@@ -300,7 +212,7 @@ fn every_view_on_a_long_stream() {
     let mut results = SnapshotResults::new();
     for (name, views) in VIEWS {
         for view in views {
-            let shown = Shown::new(name, &LONG).at(49_984, Some(30_000));
+            let shown = at(name, &LONG, 49_984, Some(30_000));
             results.add(harness(shown, view, true).try_snapshot(file(name, view, "long")));
         }
     }
@@ -310,7 +222,7 @@ fn every_view_on_a_long_stream() {
 fn every_view_is_sound_at_every_step_and_at_any_size() {
     for (name, views) in VIEWS {
         for view in views {
-            let mut harness = harness(Shown::new(name, &CAPTURE).at(0, Some(700)), view, false);
+            let mut harness = harness(at(name, &CAPTURE, 0, Some(700)), view, false);
             for size in [vec2(110.0, 70.0), vec2(300.0, 150.0), vec2(230.0, 300.0), vec2(600.0, 300.0)] {
                 harness.state_mut().within = Some(size);
                 for writes in [0, 1, 63, 64, 65, 128, 192, 256, 704, 2047, 2048, 512, 0] {
@@ -328,11 +240,11 @@ fn every_view_is_sound_at_every_step_and_at_any_size() {
 #[test]
 fn every_score_of_lola_is_drawn_in_every_view() {
     for score in ["fifo", "random", "attention", "kernel"] {
-        let source = TaskSource { name: "needles".to_owned(), params: Params::default().with("T", 512).with("needles", 8) };
-        let run = run(Source::Task(source), vec![lola("LoLA", Params::default().with("cache", 64).with("score", score))]);
+        let source = task("needles", Params::default().with("T", 512).with("needles", 8));
+        let run = run(source, vec![lola("LoLA", Params::default().with("cache", 64).with("score", score))]);
         for (name, views) in VIEWS {
             for view in views {
-                let harness = harness(Shown::new(name, &run).at(512, Some(5)), view, true);
+                let harness = harness(at(name, &run, 512, Some(5)), view, true);
                 // Nobody but SRE scores against the state.
                 assert!(harness.query_by_label_contains("The state is empty").is_none(), "{score}");
                 assert!(harness.query_by_label_contains("Of all scores").is_none() || score == "attention" || score == "kernel");
@@ -360,7 +272,7 @@ fn scores_that_are_no_numbers_are_counted_in_words() {
         _ => 1.0 + (noise(i) % 100) as f32,
     };
     let traces = vec![made_up(&plan, score)];
-    let run = Run { plan, traces, studies: Studies::default() };
+    let run = Run::of(plan, traces);
     for view in VIEWS[0].1 {
         let harness = harness(Shown::new("sre", &run), view, false);
         harness.get_by_label("Of all scores 2 are NaN, 1 is infinite: they lie at the edge of the axis.");
@@ -379,7 +291,7 @@ fn the_text_says_where_every_token_is_in_every_lane() {
         (3, "full holds them: 1600 kept whole, 448 not yet".to_owned()),
         (4, "linear holds them: 1600 state, 448 not yet".to_owned()),
     ] {
-        let mut shown = Shown::new("residency", &CAPTURE).at(1600, None);
+        let mut shown = at("residency", &CAPTURE, 1600, None);
         shown.lanes = vec![lane];
         let mut harness = harness(shown, "Text", true);
         harness.get_by_label(&format!("Text of 2048 tokens by where lane {said}"));
@@ -393,7 +305,7 @@ fn the_text_says_where_every_token_is_in_every_lane() {
 
 #[test]
 fn a_token_of_the_text_is_hovered_and_clicked_with_shift_and_ctrl() {
-    let mut harness = harness(Shown::new("residency", &CAPTURE).at(1600, None), "Text", false);
+    let mut harness = harness(at("residency", &CAPTURE, 1600, None), "Text", false);
     let rect = harness.get_by_label_contains("Text of 2048 tokens").rect();
     // The newest token is scrolled to: the middle of the panel shows written tokens.
     let at = egui::pos2(rect.left() + 40.0, harness.ctx.content_rect().center().y + 30.0);
@@ -418,7 +330,7 @@ fn a_token_of_the_text_is_hovered_and_clicked_with_shift_and_ctrl() {
 
 #[test]
 fn the_text_scrolls_to_what_is_asked_for() {
-    let mut harness = harness(Shown::new("residency", &LONG).at(49_984, Some(30_000)), "Text", true);
+    let mut harness = harness(at("residency", &LONG, 49_984, Some(30_000)), "Text", true);
     let hovered = |harness: &mut Harness<'_, Shown<'_>>| {
         let rect = harness.get_by_label_contains("Text of 65536 tokens").rect();
         harness.hover_at(egui::pos2(rect.left() + 30.0, harness.ctx.content_rect().center().y + 30.0));
@@ -445,7 +357,7 @@ fn the_events_of_a_step_are_those_of_the_trace_and_link_to_their_tokens() {
     let admitted = CAPTURE.traces[0].channel("admitted").unwrap().wholes_at(0, 11).to_vec();
     let displaced = CAPTURE.traces[0].channel("displaced").unwrap().wholes_at(0, 11).len();
     assert!(!admitted.is_empty() && admitted.len() == displaced, "a full cache stays full");
-    let mut harness = harness(Shown::new("residency", &CAPTURE).at(12 * 64, None), "Events", false);
+    let mut harness = harness(at("residency", &CAPTURE, 12 * 64, None), "Events", false);
     harness.get_by_label(&format!("{} came", admitted.len()));
     harness.get_by_label(&format!("{displaced} went"));
     // The admitted one with the largest score stands first.
@@ -466,7 +378,7 @@ fn the_events_of_a_step_are_those_of_the_trace_and_link_to_their_tokens() {
 
 #[test]
 fn a_lasso_around_the_plot_selects_the_candidates_in_it() {
-    let mut harness = harness(Shown::new("sre", &CAPTURE).at(1600, None), "Key, value", true);
+    let mut harness = harness(at("sre", &CAPTURE, 1600, None), "Key, value", true);
     let rect = harness.get_by_label_contains("Score against length of the value").rect().shrink(1.0);
     let corners = [rect.left_top(), rect.right_top(), rect.right_bottom(), rect.left_bottom(), rect.left_top() + vec2(0.0, 8.0)];
     harness.hover_at(corners[0]);
@@ -489,9 +401,9 @@ fn a_lasso_around_the_plot_selects_the_candidates_in_it() {
 
 #[test]
 fn novelty_is_asked_for_once_where_it_is_quick_and_only_when_told_where_it_is_not() {
-    let quick = Run { plan: Arc::clone(&CAPTURE.plan), traces: CAPTURE.traces.clone(), studies: Studies::default() };
+    let quick = Run::of(Arc::clone(&CAPTURE.plan), CAPTURE.traces.to_vec());
     let asks = |harness: &Harness<'_, Shown<'_>>| harness.state().commands.contains(&Command::Study(StudyCommand::Novelty(Ask::Head(0))));
-    let mut harness = panel::harness(Shown::new("sre", &quick).at(1600, None), SIZE, true, Shown::ui);
+    let mut harness = panel::harness(at("sre", &quick, 1600, None), SIZE, true);
     harness.get_by_label("Key, value").click();
     let mut asked = 0;
     for _ in 0..6 {
@@ -499,7 +411,7 @@ fn novelty_is_asked_for_once_where_it_is_quick_and_only_when_told_where_it_is_no
         asked += usize::from(asks(&harness));
     }
     assert_eq!(asked, 1);
-    let mut harness = self::harness(Shown::new("sre", &LONG).at(49_984, None), "Key, value", true);
+    let mut harness = self::harness(at("sre", &LONG, 49_984, None), "Key, value", true);
     assert!(!asks(&harness));
     harness.get_by_label("Find novelty").click();
     harness.step();
@@ -508,7 +420,7 @@ fn novelty_is_asked_for_once_where_it_is_quick_and_only_when_told_where_it_is_no
 
 #[test]
 fn occupancy_and_ages_are_told_in_a_sentence() {
-    let harness = |view| harness(Shown::new("residency", &CAPTURE).at(1600, None), view, true);
+    let harness = |view| harness(at("residency", &CAPTURE, 1600, None), view, true);
     harness("Occupancy").get_by_label_contains("64 tokens in the window, 128 in the cache, 1408 in the state");
     // Some of the first writes, admitted while the state was empty, are still there.
     let oldest = (0..2048).find(|&w| {
@@ -524,7 +436,7 @@ fn occupancy_and_ages_are_told_in_a_sentence() {
 fn times_on_a_long_stream() {
     for (name, views) in VIEWS {
         for view in views {
-            let mut harness = harness(Shown::new(name, &LONG).at(20_032, Some(10_000)), view, true);
+            let mut harness = harness(at(name, &LONG, 20_032, Some(10_000)), view, true);
             let mut median = |playing: bool| {
                 let mut all: Vec<f64> = (0..60)
                     .map(|frame| {

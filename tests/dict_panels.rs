@@ -5,39 +5,20 @@
 #[path = "common/panel.rs"]
 mod panel;
 
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::LazyLock;
 
 use eframe::egui::{self, Modifiers, PointerButton, Pos2, Rect, Vec2, pos2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
-use mnemoscope::app::states::{At, States};
+use mnemoscope::app::states::States;
+use mnemoscope::app::study::StudyCommand;
 use mnemoscope::app::study::health::Ask;
-use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme;
-use mnemoscope::engine::headless;
-use mnemoscope::layer::{Precision, Record, Snapshot};
 use mnemoscope::metric::health::{gini, perplexity};
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection, Subject};
+use mnemoscope::panel::Subject;
 use mnemoscope::param::Params;
-use mnemoscope::session::plan::Plan;
-use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
-use mnemoscope::stream::capture::BUNDLED;
-use mnemoscope::trace::{LaneTrace, TraceBlock};
-
-struct Run {
-    plan: Arc<Plan>,
-    traces: Arc<Vec<LaneTrace>>,
-}
-
-fn run(source: Source, lanes: Vec<LaneSpec>) -> Run {
-    let plan = Arc::new(Plan::new(&Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() }, None).unwrap());
-    let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
-    Run { plan, traces: Arc::new(run.traces) }
-}
+use mnemoscope::session::LaneSpec;
+use panel::{Run, Shown, bundled, harness, states, task, wait, wake};
 
 fn ovq(name: &str, n_max: i64, chunk: i64) -> LaneSpec {
     LaneSpec::new(name, "ovq", Params::default().with("n_max", n_max).with("chunk", chunk))
@@ -48,132 +29,53 @@ fn vq(name: &str, codes: i64) -> LaneSpec {
 }
 
 /// The bundled needle prompt.
-static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
-    let source = Source::Capture(CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: None });
-    run(source, vec![ovq("OVQ", 512, 64), vq("VQ", 256), LaneSpec::new("full", "full", Params::default())])
-});
+static CAPTURE: LazyLock<Run> =
+    LazyLock::new(|| Run::new(bundled(), vec![ovq("OVQ", 512, 64), vq("VQ", 256), LaneSpec::new("full", "full", Params::default())]));
 
 /// In-context recall with fewer numbers a key than the session has.
 static RECALL: LazyLock<Run> = LazyLock::new(|| {
     let params = Params::default().with("T", 4096).with("dk", 32).with("dv", 16);
-    let source = Source::Task(TaskSource { name: "in_context_recall".to_owned(), params });
-    run(source, vec![ovq("OVQ 409", 409, 128), ovq("OVQ 1024", 1024, 128), vq("VQ 256", 256)])
+    Run::new(task("in_context_recall", params), vec![ovq("OVQ 409", 409, 128), ovq("OVQ 1024", 1024, 128), vq("VQ 256", 256)])
 });
 
 /// 65536 writes.
 static LONG: LazyLock<Run> = LazyLock::new(|| {
     let params = Params::default().with("T", 65_536).with("dk", 8).with("dv", 4);
-    let source = Source::Task(TaskSource { name: "in_context_recall".to_owned(), params });
-    run(source, vec![ovq("OVQ", 2048, 128)])
+    Run::new(task("in_context_recall", params), vec![ovq("OVQ", 2048, 128)])
 });
 
-struct Shown<'a> {
-    panel: Box<dyn Panel>,
-    run: &'a Run,
-    writes: usize,
-    reached: usize,
-    selection: Selection,
-    states: States,
-    lanes: Vec<usize>,
-    commands: Vec<Command>,
-    /// Every command so far.
-    all: Vec<Command>,
-    studies: Studies,
-    spent: Duration,
-}
-
-impl<'a> Shown<'a> {
-    fn new(name: &str, run: &'a Run) -> Self {
-        let entry = PANELS.iter().find(|p| p.name == name).unwrap();
-        let writes = run.plan.stream.writes();
-        Self {
-            panel: (entry.make)(),
-            run,
-            writes,
-            reached: writes,
-            selection: Selection::default(),
-            states: States::default(),
-            lanes: (0..run.traces.len()).collect(),
-            commands: Vec::new(),
-            all: Vec::new(),
-            studies: Studies::default(),
-            spent: Duration::ZERO,
-        }
-    }
-
-    /// With all that the health study finds.
-    fn studied(run: &'a Run) -> Self {
-        let mut shown = Self::new("health", run);
-        let wake: Wake = Arc::new(|| {});
-        let with = |i: &usize| run.traces[*i].channel("assignments").is_some();
-        let lanes: Vec<(usize, usize)> = (0..run.traces.len()).filter(with).map(|i| (i, 0)).collect();
-        shown.studies.health.start(&run.plan, &run.traces, lanes, &wake);
-        let start = Instant::now();
-        while shown.studies.health.running() {
-            assert!(start.elapsed() < Duration::from_mins(5));
-            shown.studies.receive();
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        shown
-    }
-
-    /// With the exact states of every lane after so many writes.
-    fn with_states(mut self, moments: &[usize]) -> Self {
-        let mut all: Vec<(At, Arc<Snapshot>)> = Vec::new();
-        for (number, lane) in self.run.plan.lanes.iter().enumerate() {
-            let mut layer = lane.kind.cpu(&lane.setup, Precision::Single).unwrap();
-            for &writes in moments {
-                let chunks = lane.chunks_at(writes);
-                layer.advance(chunks - layer.position(), Record::StateOnly, &mut TraceBlock::default()).unwrap();
-                all.push(((number, chunks), Arc::new(layer.snapshot().unwrap())));
-            }
-        }
-        self.states = States::fixed(all);
-        self
-    }
-
-    fn ui(&mut self, ui: &mut egui::Ui) {
-        let dark = ui.visuals().dark_mode;
-        let look = |&i: &usize| LaneLook {
-            plan: &self.run.plan.lanes[i],
-            trace: &self.run.traces[i],
-            spent: (0.0, 0),
-            colour: theme::lane_colour(i, dark),
-        };
-        let lanes: Vec<LaneLook<'_>> = self.lanes.iter().map(look).collect();
-        let look = Look {
-            plan: &self.run.plan,
-            lanes: &lanes,
-            writes: self.writes,
-            reached: self.reached,
-            kv_head: 0,
-            query_head: 0,
-            selection: &self.selection,
-            states: &self.states,
-            studies: &self.studies,
-        };
-        self.commands.clear();
-        egui::Frame::central_panel(ui.style()).show(ui, |ui| {
-            let start = Instant::now();
-            self.panel.ui(ui, &look, &mut self.commands);
-            self.spent = start.elapsed();
-        });
-        self.all.extend(self.commands.iter().cloned());
-        for command in &self.commands {
+/// A panel whose choices of subjects and groups are carried out.
+fn panel_of<'a>(name: &str, run: &'a Run) -> Shown<'a> {
+    Shown::new(name, run).answered(|shown, _| {
+        let Shown { given, commands, .. } = shown;
+        for command in commands.iter() {
             match command {
-                Command::View(ViewCommand::Choose(subject)) => self.selection.choose(*subject),
-                Command::View(ViewCommand::Group(writes)) => self.selection.choose_group(writes),
+                Command::View(ViewCommand::Choose(subject)) => given.selection.choose(*subject),
+                Command::View(ViewCommand::Group(writes)) => given.selection.choose_group(writes),
                 _ => {}
             }
         }
-    }
+    })
+}
+
+/// The health panel with all that its study finds.
+fn studied(run: &Run) -> Shown<'_> {
+    let mut shown = panel_of("health", run);
+    let with = |i: &usize| run.traces[*i].channel("assignments").is_some();
+    let lanes: Vec<(usize, usize)> = (0..run.traces.len()).filter(with).map(|i| (i, 0)).collect();
+    shown.studies.health.start(&run.plan, &run.traces, lanes, &wake());
+    wait(&mut shown.studies, |s| s.health.running());
+    shown
+}
+
+/// A panel with the exact states of every lane after so many writes.
+fn with_states<'a>(name: &str, run: &'a Run, moments: &[usize]) -> Shown<'a> {
+    let mut shown = panel_of(name, run);
+    shown.states = States::fixed(states(&run.plan, moments));
+    shown
 }
 
 type Window<'a> = Harness<'a, Shown<'a>>;
-
-fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Window<'_> {
-    panel::harness(shown, size, dark, Shown::ui)
-}
 
 const USUAL: Vec2 = vec2(560.0, 330.0);
 
@@ -214,24 +116,24 @@ fn health_in_pictures() {
     let mut results = SnapshotResults::new();
     for dark in [false, true] {
         let theme = if dark { "dark" } else { "light" };
-        let mut shown = Shown::studied(&CAPTURE);
+        let mut shown = studied(&CAPTURE);
         shown.writes = 1600;
         results.add(harness(shown, vec2(620.0, 560.0), dark).try_snapshot(format!("health_capture_{theme}")));
-        let mut shown = Shown::studied(&RECALL);
+        let mut shown = studied(&RECALL);
         shown.writes = 3000;
         results.add(harness(shown, vec2(980.0, 420.0), dark).try_snapshot(format!("health_recall_{theme}")));
     }
-    let mut shown = Shown::studied(&LONG);
+    let mut shown = studied(&LONG);
     shown.writes = 50_000;
     results.add(harness(shown, vec2(620.0, 560.0), true).try_snapshot("health_long"));
-    let mut low = harness(Shown::studied(&RECALL), vec2(300.0, 150.0), false);
+    let mut low = harness(studied(&RECALL), vec2(300.0, 150.0), false);
     choose(&mut low, "Figures", "perplexity / n");
     results.add(low.try_snapshot("health_low"));
 }
 
 #[test]
 fn health_tells_the_figures_of_the_counts_at_the_playhead() {
-    let mut shown = Shown::studied(&CAPTURE);
+    let mut shown = studied(&CAPTURE);
     shown.writes = 1000;
     let harness = harness(shown, vec2(620.0, 560.0), false);
     // 15 chunks of 64 are over; 1000 - 960 writes wait.
@@ -260,7 +162,7 @@ fn health_tells_the_figures_of_the_counts_at_the_playhead() {
 
 #[test]
 fn health_asks_for_its_study_once_the_run_is_over() {
-    let mut shown = Shown::new("health", &CAPTURE);
+    let mut shown = panel_of("health", &CAPTURE);
     shown.reached = 1024;
     let mut harness = harness(shown, USUAL, true);
     harness.get_by_label("pairs and errors follow once the run is complete");
@@ -269,7 +171,7 @@ fn health_asks_for_its_study_once_the_run_is_over() {
     harness.run();
     let asked = Command::Study(StudyCommand::Health(Ask::Lanes(vec![(0, 0), (1, 0)])));
     assert_eq!(harness.state().commands, [asked]);
-    let mut shown = Shown::studied(&CAPTURE);
+    let mut shown = studied(&CAPTURE);
     shown.writes = 0;
     let mut harness = self::harness(shown, USUAL, true);
     assert!(harness.state().all.is_empty(), "it has it");
@@ -287,8 +189,8 @@ fn health_asks_for_its_study_once_the_run_is_over() {
 #[test]
 fn a_dictionary_of_one_row_is_even_and_has_no_pair() {
     let params = Params::default().with("T", 256).with("pairs", 32).with("dk", 8).with("dv", 8);
-    let one = run(Source::Task(TaskSource { name: "in_context_recall".to_owned(), params }), vec![ovq("OVQ", 1, 64)]);
-    let mut harness = harness(Shown::studied(&one), vec2(620.0, 560.0), false);
+    let one = Run::new(task("in_context_recall", params), vec![ovq("OVQ", 1, 64)]);
+    let mut harness = harness(studied(&one), vec2(620.0, 560.0), false);
     for told in ["perplexity / n, at write 256. OVQ: 1 (as even as 1 of 1 rows)", "Gini of counts, at write 256. OVQ: 0"] {
         harness.get_by_label_contains(told);
     }
@@ -301,7 +203,7 @@ fn a_dictionary_of_one_row_is_even_and_has_no_pair() {
 
 #[test]
 fn hovering_a_figure_tells_the_step_and_a_click_selects_it() {
-    let mut harness = harness(Shown::studied(&CAPTURE), vec2(620.0, 560.0), false);
+    let mut harness = harness(studied(&CAPTURE), vec2(620.0, 560.0), false);
     let rect = place(&harness, "Codebook health, n, rows");
     // Write 1010: of 64 writes each, 15 chunks are over, and the 16th, number 15, is under way.
     let at = pos2(rect.left() + rect.width() * 1010.0 / 2048.0, rect.center().y);
@@ -319,14 +221,14 @@ fn counts_histogram_in_pictures() {
     let mut results = SnapshotResults::new();
     for dark in [false, true] {
         let theme = if dark { "dark" } else { "light" };
-        let mut shown = Shown::new("counts", &CAPTURE);
+        let mut shown = panel_of("counts", &CAPTURE);
         shown.writes = 1600;
         shown.selection.choose(Subject::Centroid { lane: 0, row: 7 });
         let mut window = harness(shown, USUAL, dark);
         window.get_by_label("histogram").click();
         window.run();
         results.add(window.try_snapshot(format!("counts_histogram_capture_{theme}")));
-        let mut shown = Shown::new("counts", &RECALL);
+        let mut shown = panel_of("counts", &RECALL);
         shown.lanes = vec![2];
         shown.writes = 2048;
         let mut window = harness(shown, USUAL, dark);
@@ -336,7 +238,7 @@ fn counts_histogram_in_pictures() {
         click(&mut window, pos2(rect.left() + rect.width() * 0.6, rect.bottom() - 3.0));
         results.add(window.try_snapshot(format!("counts_histogram_codes_{theme}")));
     }
-    let mut shown = Shown::new("counts", &LONG);
+    let mut shown = panel_of("counts", &LONG);
     shown.writes = 50_000;
     let mut window = harness(shown, USUAL, true);
     window.get_by_label("histogram").click();
@@ -346,7 +248,7 @@ fn counts_histogram_in_pictures() {
 
 #[test]
 fn a_bar_of_the_histogram_lists_its_rows_as_links() {
-    let mut window = harness(Shown::new("counts", &CAPTURE), USUAL, false);
+    let mut window = harness(panel_of("counts", &CAPTURE), USUAL, false);
     window.get_by_label("histogram").click();
     window.run();
     let counts = counts(&CAPTURE, 0, 2048);
@@ -371,7 +273,7 @@ fn a_bar_of_the_histogram_lists_its_rows_as_links() {
 
 #[test]
 fn counts_say_which_codes_stand_for_no_write() {
-    let mut shown = Shown::new("counts", &CAPTURE);
+    let mut shown = panel_of("counts", &CAPTURE);
     shown.lanes = vec![1];
     shown.writes = 64;
     let mut window = harness(shown, USUAL, false);
@@ -385,7 +287,7 @@ fn counts_say_which_codes_stand_for_no_write() {
 
 /// The assignments, sorted, with the exact states of that step.
 fn sorted<'a>(run: &'a Run, lanes: &[usize], writes: usize, by: &str, size: Vec2, dark: bool) -> Window<'a> {
-    let mut shown = Shown::new("assignments", run).with_states(&[writes]);
+    let mut shown = with_states("assignments", run, &[writes]);
     shown.lanes = lanes.to_vec();
     shown.writes = writes;
     let mut window = harness(shown, size, dark);
@@ -451,7 +353,7 @@ fn an_order_by_similarity_says_whose_step_it_is_of_until_the_state_is_there() {
     choose(&mut window, "Order of rows", "by similarity");
     window.get_by_label("by birth until the centroids of step 9 are here");
     // A codebook needs no state.
-    let mut codes = Shown::new("assignments", &CAPTURE);
+    let mut codes = panel_of("assignments", &CAPTURE);
     codes.lanes = vec![1];
     codes.writes = 640;
     let mut window = harness(codes, USUAL, false);
@@ -461,7 +363,7 @@ fn an_order_by_similarity_says_whose_step_it_is_of_until_the_state_is_there() {
 
 #[test]
 fn a_lasso_selects_the_tokens_inside_it() {
-    let mut window = harness(Shown::new("assignments", &CAPTURE), USUAL, false);
+    let mut window = harness(panel_of("assignments", &CAPTURE), USUAL, false);
     let rect = place(&window, "Assignments of 2048 tokens");
     let at = |token: f32, row: f32| pos2(rect.left() + rect.width() * token / 2048.0, rect.bottom() - rect.height() * row / 409.0);
     let corners = [at(300.0, 20.0), at(1500.0, 20.0), at(1500.0, 300.0), at(300.0, 300.0), at(300.0, 30.0)];
@@ -512,7 +414,7 @@ fn times_of_the_dictionary_panels() {
         ("health", "all"),
     ];
     for (name, to) in cases {
-        let mut shown = if name == "health" { Shown::studied(&LONG) } else { Shown::new(name, &LONG).with_states(&moments) };
+        let mut shown = if name == "health" { studied(&LONG) } else { with_states(name, &LONG, &moments) };
         shown.selection.token = Some(30_004);
         let mut window = harness(shown, vec2(620.0, 560.0), true);
         match name {

@@ -7,56 +7,27 @@ mod panel;
 #[path = "common/window.rs"]
 mod window;
 
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::LazyLock;
+use std::time::Duration;
 
-use eframe::egui::{self, Key, Modifiers, Vec2, vec2};
+use eframe::egui::{self, Key, Modifiers, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::App;
 use mnemoscope::app::command::{Command, TimeCommand, ViewCommand, WindowCommand};
-use mnemoscope::app::states::{At, States};
+use mnemoscope::app::study::StudyCommand;
 use mnemoscope::app::study::events::{Ask, Filter};
-use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme;
-use mnemoscope::engine::headless;
-use mnemoscope::layer::{Precision, Record, Snapshot};
 use mnemoscope::metric::events::{EventKind, HeadsShown};
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Pin, Selection, Subject};
+use mnemoscope::panel::{Pin, Subject};
 use mnemoscope::param::Params;
-use mnemoscope::session::plan::Plan;
-use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
-use mnemoscope::stream::capture::BUNDLED;
-use mnemoscope::trace::{LaneTrace, TraceBlock};
+use mnemoscope::session::{LaneSpec, Session, Source, TaskSource};
+use panel::{Given, Run, Shown, bundled, harness, task, wait, wake};
 
 /// The moment that is pinned, and the one at the playhead.
 const A: usize = 768;
 const B: usize = 1536;
 /// The end of the streams, where the reads of in-context recall are.
 const END: usize = 2048;
-
-struct Run {
-    plan: Arc<Plan>,
-    traces: Arc<Vec<LaneTrace>>,
-    states: Vec<(At, Arc<Snapshot>)>,
-}
-
-fn run(source: Source, lanes: Vec<LaneSpec>) -> Run {
-    let plan = Arc::new(Plan::new(&Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() }, None).unwrap());
-    let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
-    let mut states = Vec::new();
-    for (number, lane) in plan.lanes.iter().enumerate() {
-        let mut layer = lane.kind.cpu(&lane.setup, Precision::Single).unwrap();
-        for writes in [A, B, END] {
-            let chunks = lane.chunks_at(writes);
-            layer.advance(chunks - layer.position(), Record::StateOnly, &mut TraceBlock::default()).unwrap();
-            states.push(((number, chunks), Arc::new(layer.snapshot().unwrap())));
-        }
-    }
-    Run { plan, traces: Arc::new(run.traces), states }
-}
 
 fn lanes() -> Vec<LaneSpec> {
     let lola = |cache: i64| Params::default().with("window", 64).with("chunk", 64).with("cache", cache);
@@ -68,85 +39,34 @@ fn lanes() -> Vec<LaneSpec> {
     ]
 }
 
-static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
-    run(Source::Capture(CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: None }), lanes())
-});
-static RECALL: LazyLock<Run> = LazyLock::new(|| {
-    run(Source::Task(TaskSource { name: "in_context_recall".to_owned(), params: Params::default().with("T", 2048) }), lanes())
-});
+static CAPTURE: LazyLock<Run> = LazyLock::new(|| Run::new(bundled(), lanes()).with_states(&[A, B, END]));
+static RECALL: LazyLock<Run> =
+    LazyLock::new(|| Run::new(task("in_context_recall", Params::default().with("T", 2048)), lanes()).with_states(&[A, B, END]));
 
-struct Shown<'a> {
-    panel: Box<dyn Panel>,
-    run: &'a Run,
-    writes: usize,
-    selection: Selection,
-    states: States,
-    commands: Vec<Command>,
-    studies: Studies,
+/// Lists the events with another filter, as the window would.
+fn list(given: &mut Given<'_>, filter: Filter) {
+    let study = std::mem::take(&mut given.studies.events);
+    given.studies.events = study.with_filter(filter);
+    given.studies.events.start(&given.run.plan, &given.run.traces, HeadsShown::default(), &wake());
+    wait(&mut given.studies, |s| s.events.running());
 }
 
-impl<'a> Shown<'a> {
-    fn new(name: &str, run: &'a Run) -> Self {
-        let entry = PANELS.iter().find(|p| p.name == name).unwrap();
-        let mut shown = Self {
-            panel: (entry.make)(),
-            run,
-            writes: B,
-            selection: Selection { pin: Some(Pin::Moment(A)), ..Selection::default() },
-            states: States::fixed(run.states.iter().cloned()),
-            commands: Vec::new(),
-            studies: Studies::default(),
-        };
-        shown.list(Filter::default());
-        shown
-    }
-
-    /// Lists the events with another filter, as the window would.
-    fn list(&mut self, filter: Filter) {
-        let wake: Wake = Arc::new(|| {});
-        let study = std::mem::take(&mut self.studies.events);
-        self.studies.events = study.with_filter(filter);
-        self.studies.events.start(&self.run.plan, &self.run.traces, HeadsShown::default(), &wake);
-        let start = Instant::now();
-        while self.studies.events.running() {
-            assert!(start.elapsed() < Duration::from_mins(1));
-            self.studies.receive();
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-
-    fn ui(&mut self, ui: &mut egui::Ui) {
-        let dark = ui.visuals().dark_mode;
-        let both = self.run.plan.lanes.iter().zip(self.run.traces.iter());
-        let look = |(i, (plan, trace))| LaneLook { plan, trace, spent: (0.0, 0), colour: theme::lane_colour(i, dark) };
-        let lanes: Vec<LaneLook<'_>> = both.enumerate().map(look).collect();
-        let look = Look {
-            plan: &self.run.plan,
-            lanes: &lanes,
-            writes: self.writes,
-            reached: self.run.plan.stream.writes(),
-            kv_head: 0,
-            query_head: 0,
-            selection: &self.selection,
-            states: &self.states,
-            studies: &self.studies,
-        };
-        let mut asked = Vec::new();
-        egui::Frame::central_panel(ui.style()).show(ui, |ui| self.panel.ui(ui, &look, &mut asked));
-        for command in &asked {
+/// A panel at the later moment with the earlier one pinned, its filter and its pin carried out.
+fn panel_of<'a>(name: &str, run: &'a Run) -> Shown<'a> {
+    let mut shown = Shown::new(name, run).answered(|shown, _| {
+        let Shown { given, commands, .. } = shown;
+        for command in commands.iter() {
             match command {
-                Command::Study(StudyCommand::Events(Ask::Filter(filter))) => self.list(filter.clone()),
-                Command::Study(StudyCommand::Events(Ask::At(hit))) => self.studies.events.go(*hit),
-                Command::View(ViewCommand::Pin(pin)) => self.selection.pin = *pin,
+                Command::Study(StudyCommand::Events(Ask::Filter(filter))) => list(given, filter.clone()),
+                Command::Study(StudyCommand::Events(Ask::At(hit))) => given.studies.events.go(*hit),
+                Command::View(ViewCommand::Pin(pin)) => given.selection.pin = *pin,
                 _ => {}
             }
         }
-        self.commands.extend(asked);
-    }
-}
-
-fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
-    panel::harness(shown, size, dark, Shown::ui)
+    });
+    (shown.writes, shown.selection.pin) = (B, Some(Pin::Moment(A)));
+    list(&mut shown, Filter::default());
+    shown
 }
 
 /// What a screen reader says of a node.
@@ -160,23 +80,23 @@ fn events_and_moments_in_pictures() {
     let mut results = SnapshotResults::new();
     for (dark, theme) in [(false, "light"), (true, "dark")] {
         for (name, run) in [("capture", &*CAPTURE), ("recall", &*RECALL)] {
-            results.add(harness(Shown::new("events", run), vec2(620.0, 420.0), dark).try_snapshot(format!("find_events_{name}_{theme}")));
-            let mut moments = Shown::new("moments", run);
+            results.add(harness(panel_of("events", run), vec2(620.0, 420.0), dark).try_snapshot(format!("find_events_{name}_{theme}")));
+            let mut moments = panel_of("moments", run);
             moments.writes = if name == "recall" { END } else { B };
             results.add(harness(moments, vec2(620.0, 620.0), dark).try_snapshot(format!("find_moments_{name}_{theme}")));
         }
-        let mut lanes = Shown::new("moments", &RECALL);
+        let mut lanes = panel_of("moments", &RECALL);
         lanes.selection.pin = Some(Pin::Lane(0));
         lanes.writes = END;
         results.add(harness(lanes, vec2(620.0, 620.0), dark).try_snapshot(format!("find_moments_lanes_{theme}")));
     }
-    results.add(harness(Shown::new("events", &CAPTURE), vec2(300.0, 150.0), true).try_snapshot("find_events_low"));
-    results.add(harness(Shown::new("growth", &CAPTURE), vec2(560.0, 330.0), true).try_snapshot("find_growth_pinned"));
+    results.add(harness(panel_of("events", &CAPTURE), vec2(300.0, 150.0), true).try_snapshot("find_events_low"));
+    results.add(harness(panel_of("growth", &CAPTURE), vec2(560.0, 330.0), true).try_snapshot("find_growth_pinned"));
 }
 
 #[test]
 fn chips_leave_kinds_out_and_a_click_on_an_event_selects_it() {
-    let mut harness = harness(Shown::new("events", &CAPTURE), vec2(620.0, 420.0), true);
+    let mut harness = harness(panel_of("events", &CAPTURE), vec2(620.0, 420.0), true);
     let label = |h: &Harness<'_, Shown<'_>>| text(&h.query_all_by_label_contains("Event after write").next().unwrap());
     for title in EventKind::ALL.map(EventKind::title) {
         if title != "evictions" && harness.query_by_label(&format!("Events: {title}")).is_some() {
@@ -188,29 +108,29 @@ fn chips_leave_kinds_out_and_a_click_on_an_event_selects_it() {
     assert!(filter.wants(EventKind::Eviction) && !filter.wants(EventKind::Admission));
     let first = label(&harness);
     assert!(first.contains("was folded from the cache into the state"), "{first}");
-    harness.state_mut().commands.clear();
+    harness.state_mut().all.clear();
     harness.query_all_by_label_contains("Event after write").next().unwrap().click();
     harness.run();
-    let chosen = harness.state().commands.iter().find_map(|c| match c {
+    let chosen = harness.state().all.iter().find_map(|c| match c {
         Command::View(ViewCommand::Choose(subject)) => Some(*subject),
         _ => None,
     });
     let Some(Subject::Slot { lane: 0 | 1, write }) = chosen else { panic!("{chosen:?}") };
     assert!(first.contains(&format!("token {write} ")), "{first} is about {write}");
-    assert!(!harness.state().commands.iter().any(|c| matches!(c, Command::Time(_))), "a single click moves nothing");
+    assert!(!harness.state().all.iter().any(|c| matches!(c, Command::Time(_))), "a single click moves nothing");
     harness.query_all_by_label_contains("Event after write").next().unwrap().focus();
     harness.run();
     harness.key_press(Key::Enter);
     harness.run();
-    assert!(harness.state().commands.iter().any(|c| matches!(c, Command::Time(TimeCommand::Seek(_)))), "Enter runs to it");
+    assert!(harness.state().all.iter().any(|c| matches!(c, Command::Time(TimeCommand::Seek(_)))), "Enter runs to it");
     harness.get_by_label("Export CSV…").click();
     harness.run();
-    assert!(harness.state().commands.contains(&Command::Window(WindowCommand::ExportEvents)));
+    assert!(harness.state().all.contains(&Command::Window(WindowCommand::ExportEvents)));
 }
 
 #[test]
 fn the_panel_pins_and_lets_go() {
-    let mut shown = Shown::new("moments", &RECALL);
+    let mut shown = panel_of("moments", &RECALL);
     shown.selection.pin = None;
     let mut harness = harness(shown, vec2(620.0, 500.0), true);
     harness.get_by_label_contains("Nothing is pinned.");

@@ -7,64 +7,34 @@
 #[path = "common/panel.rs"]
 mod panel;
 
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use eframe::egui::{self, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, TimeCommand, ViewCommand};
 use mnemoscope::app::inspector::{Inspector, in_words};
-use mnemoscope::app::states::{At, States};
-use mnemoscope::app::study::Studies;
-use mnemoscope::app::theme;
-use mnemoscope::engine::headless;
-use mnemoscope::layer::{Precision, Record, Snapshot};
+use mnemoscope::app::states::States;
 use mnemoscope::panel::formula::exact::{Exact, LaneAt, distance, norm};
 use mnemoscope::panel::formula::layers::{Chosen, equations, growth, scores};
 use mnemoscope::panel::formula::{dictionary, mixing, recurrence};
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection, Subject};
+use mnemoscope::panel::{PANELS, Panel, Subject};
 use mnemoscope::param::Params;
-use mnemoscope::session::plan::Plan;
-use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, VERSION, View};
-use mnemoscope::stream::capture::BUNDLED;
-use mnemoscope::trace::{LaneTrace, TraceBlock};
+use mnemoscope::session::{CaptureSource, LaneSpec, Source};
+use panel::{Given, Run};
 
-/// A plan and what its run wrote.
-struct Run {
-    plan: Arc<Plan>,
-    traces: Vec<LaneTrace>,
-    states: Vec<(At, Arc<Snapshot>)>,
+/// Runs these lanes, all of chunk 64, over the first `tokens` of the bundled capture, with their states after so many chunks.
+fn run(tokens: usize, lanes: Vec<LaneSpec>, chunks: std::ops::RangeInclusive<usize>) -> Run {
+    let source = Source::Capture(CaptureSource { tokens: Some(tokens), ..CaptureSource::bundled() });
+    let run = Run::new(source, lanes);
+    assert!(run.plan.lanes.iter().all(|l| l.setup.chunk == 64));
+    run.with_states(&chunks.map(|c| c * 64).collect::<Vec<_>>())
 }
 
-impl Run {
-    /// Runs these lanes over the first `tokens` of the bundled capture, and takes the states after these steps (of every lane).
-    fn new(tokens: usize, lanes: Vec<LaneSpec>, steps: &[usize]) -> Self {
-        let source = CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: Some(tokens) };
-        let backend = BackendChoice::Cpu;
-        let session = Session { version: VERSION, source: Source::Capture(source), seed: 0, lanes, backend, view: View::default() };
-        let plan = Arc::new(Plan::new(&session, None).unwrap());
-        let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
-        let mut states = Vec::new();
-        for (number, lane) in plan.lanes.iter().enumerate() {
-            let mut layer = lane.kind.cpu(&lane.setup, Precision::Single).unwrap();
-            for &chunks in steps {
-                layer.advance(chunks - layer.position(), Record::StateOnly, &mut TraceBlock::default()).unwrap();
-                states.push(((number, chunks), Arc::new(layer.snapshot().unwrap())));
-            }
-        }
-        Self { plan, traces: run.traces, states }
-    }
-
-    fn lane(&self, name: &str, query_head: usize) -> LaneAt<'_> {
-        let number = self.plan.lanes.iter().position(|l| l.name == name).unwrap();
-        LaneAt::new(number, &self.plan.lanes[number], &self.traces[number], query_head)
-    }
-
-    fn states(&self) -> States {
-        States::fixed(self.states.iter().cloned())
-    }
+/// A lane of a run by its name.
+fn lane_of<'a>(run: &'a Run, name: &str, query_head: usize) -> LaneAt<'a> {
+    let number = run.plan.lanes.iter().position(|l| l.name == name).unwrap();
+    LaneAt::new(number, &run.plan.lanes[number], &run.traces[number], query_head)
 }
 
 fn lane(name: &str, layer: &str, params: Params) -> LaneSpec {
@@ -84,7 +54,7 @@ static SHORT: LazyLock<Run> = LazyLock::new(|| {
         lane("mamba", "mamba2", p().with("decay", 0.99)),
         lane("full", "full", p()),
     ];
-    Run::new(512, lanes, &[0, 1, 2, 3, 4, 5, 6, 7, 8])
+    run(512, lanes, 0..=8)
 });
 
 /// OVQ's ablations, and a window.
@@ -96,7 +66,7 @@ static OTHER: LazyLock<Run> = LazyLock::new(|| {
         lane("window", "window", Params::default().with("window", 100)),
         lane("taylor", "lola", Params::default().with("window", 32).with("cache", 16).with("fmap", "taylor2").with("linear_weight", 0.5)),
     ];
-    Run::new(384, lanes, &[0, 1, 2, 3, 4, 5, 6])
+    run(384, lanes, 0..=6)
 });
 
 /// The reads at which numbers are held against the trace: the first, ends and beginnings of chunks, and some between.
@@ -105,7 +75,7 @@ const READS: [usize; 7] = [0, 1, 63, 64, 200, 319, 383];
 #[test]
 fn what_the_parts_of_a_read_add_up_to_is_what_the_lane_returned() {
     for run in [&*SHORT, &*OTHER] {
-        let states = run.states();
+        let states = States::fixed(run.states.iter().cloned());
         let exact = Exact::new(&states, true);
         for (number, plan) in run.plan.lanes.iter().enumerate() {
             for head in [0, 2] {
@@ -135,9 +105,9 @@ fn what_the_parts_of_a_read_add_up_to_is_what_the_lane_returned() {
 
 #[test]
 fn the_shares_of_lola_are_those_of_its_trace() {
-    let states = SHORT.states();
+    let states = States::fixed(SHORT.states.iter().cloned());
     let exact = Exact::new(&states, true);
-    let lane = SHORT.lane("LoLA", 1);
+    let lane = lane_of(&SHORT, "LoLA", 1);
     for read in READS {
         let mix = mixing::lola(&lane, &exact, read).unwrap();
         // Window, cache, state: in the order of the channel.
@@ -149,9 +119,9 @@ fn the_shares_of_lola_are_those_of_its_trace() {
 
 #[test]
 fn a_score_is_the_self_recall_error_against_the_state_before_its_step() {
-    let states = SHORT.states();
+    let states = States::fixed(SHORT.states.iter().cloned());
     let exact = Exact::new(&states, true);
-    let lane = SHORT.lane("LoLA", 0);
+    let lane = lane_of(&SHORT, "LoLA", 0);
     let mut held = 0;
     for write in (0..448).step_by(7) {
         for (step, score) in scores(&lane, write, 8) {
@@ -169,10 +139,10 @@ fn a_score_is_the_self_recall_error_against_the_state_before_its_step() {
 
 #[test]
 fn a_write_error_is_the_channels() {
-    let states = SHORT.states();
+    let states = States::fixed(SHORT.states.iter().cloned());
     let exact = Exact::new(&states, true);
     for name in ["delta", "gated"] {
-        let lane = SHORT.lane(name, 0);
+        let lane = lane_of(&SHORT, name, 0);
         for write in [0, 1, 63, 64, 65, 300, 511] {
             let w = recurrence::write(&lane, &exact, write).unwrap();
             let traced = lane.number("write_error", write).unwrap();
@@ -190,7 +160,7 @@ fn a_write_error_is_the_channels() {
 #[test]
 fn growth_is_that_of_the_trace_at_every_step() {
     for (run, name) in [(&*SHORT, "OVQ"), (&*OTHER, "linear growth"), (&*OTHER, "saturating")] {
-        let lane = run.lane(name, 0);
+        let lane = lane_of(run, name, 0);
         for step in 0..run.plan.stream.chunks(64) {
             let g = dictionary::growth(&lane, step).unwrap();
             let founders = lane.wholes("is_new")[step * 64..(step + 1) * 64].iter().filter(|&&f| f == 1).count();
@@ -201,7 +171,7 @@ fn growth_is_that_of_the_trace_at_every_step() {
         }
     }
     // By hand: 4 chunks of 64 are t = 256; 256 * 128 / (256 + 128) = 85.33.
-    let e = growth(&SHORT.lane("OVQ", 0), 3).unwrap();
+    let e = growth(&lane_of(&SHORT, "OVQ", 0), 3).unwrap();
     assert_eq!((e.value("t"), e.value("N"), e.value("N(t)")), (Some(256.0), Some(128.0), Some(85.0)));
     // 128 * 192 / (320) = 76.8 rows before.
     assert_eq!((e.value("n"), e.value("m")), (Some(76.0), Some(9.0)));
@@ -209,10 +179,10 @@ fn growth_is_that_of_the_trace_at_every_step() {
 
 #[test]
 fn a_token_went_to_the_row_that_the_state_before_its_step_has_nearest() {
-    let states = SHORT.states();
+    let states = States::fixed(SHORT.states.iter().cloned());
     let exact = Exact::new(&states, true);
     for name in ["OVQ", "VQ"] {
-        let lane = SHORT.lane(name, 0);
+        let lane = lane_of(&SHORT, name, 0);
         let mut runners = 0;
         for write in (64..512).step_by(13) {
             let a = dictionary::assigned(&lane, &exact, write).unwrap();
@@ -231,9 +201,9 @@ fn a_token_went_to_the_row_that_the_state_before_its_step_has_nearest() {
 #[test]
 fn a_centroid_moves_as_the_update_says() {
     for (run, name) in [(&*SHORT, "OVQ"), (&*OTHER, "linear growth"), (&*OTHER, "saturating")] {
-        let states = run.states();
+        let states = States::fixed(run.states.iter().cloned());
         let exact = Exact::new(&states, true);
-        let lane = run.lane(name, 0);
+        let lane = lane_of(run, name, 0);
         let mut held = 0;
         for step in 1..6 {
             for write in step * 64..(step + 1) * 64 {
@@ -254,7 +224,7 @@ fn a_centroid_moves_as_the_update_says() {
 #[test]
 fn every_layer_has_equations_for_what_is_selected_and_for_what_is_not() {
     for run in [&*SHORT, &*OTHER] {
-        let states = run.states();
+        let states = States::fixed(run.states.iter().cloned());
         for (number, plan) in run.plan.lanes.iter().enumerate() {
             let lane = LaneAt::new(number, plan, &run.traces[number], 0);
             for chosen in [
@@ -284,7 +254,7 @@ fn nothing_is_shown_of_a_state_that_is_not_here() {
     let none = States::default();
     for name in ["OVQ", "LoLA", "linear", "gated", "mamba"] {
         let exact = Exact::new(&none, true);
-        let all = equations(&SHORT.lane(name, 0), &exact, Chosen { read: Some((300, true)), token: None, done: 5, step: None });
+        let all = equations(&lane_of(&SHORT, name, 0), &exact, Chosen { read: Some((300, true)), token: None, done: 5, step: None });
         assert!(exact.missing() && all[0].lines.is_empty(), "{name}");
     }
 }
@@ -299,22 +269,17 @@ enum Drawn {
 }
 
 /// A panel or the inspector with what it is given, and what it asked for last.
-struct Shown<'a> {
+struct Asked<'a> {
     drawn: Drawn,
-    run: &'a Run,
-    writes: usize,
-    selection: Selection,
-    states: States,
+    given: Given<'a>,
     commands: Vec<Command>,
-    studies: Studies,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> Asked<'a> {
     fn new(drawn: Drawn, run: &'a Run, subjects: &[Subject]) -> Self {
-        let mut selection = Selection::default();
-        subjects.iter().for_each(|s| selection.choose(*s));
-        let writes = run.plan.stream.writes();
-        Self { drawn, run, writes, selection, states: run.states(), commands: Vec::new(), studies: Studies::default() }
+        let mut given = Given::new(run);
+        subjects.iter().for_each(|s| given.selection.choose(*s));
+        Self { drawn, given, commands: Vec::new() }
     }
 
     fn formula(run: &'a Run, subjects: &[Subject]) -> Self {
@@ -327,48 +292,28 @@ impl<'a> Shown<'a> {
     }
 
     fn ui(&mut self, ui: &mut egui::Ui) {
-        let dark = ui.visuals().dark_mode;
-        let looks: Vec<LaneLook<'_>> = (0..self.run.traces.len())
-            .map(|i| LaneLook {
-                plan: &self.run.plan.lanes[i],
-                trace: &self.run.traces[i],
-                spent: (0.0, 0),
-                colour: theme::lane_colour(i, dark),
-            })
-            .collect();
-        let look = Look {
-            plan: &self.run.plan,
-            lanes: &looks,
-            writes: self.writes,
-            reached: self.run.plan.stream.writes(),
-            kv_head: 0,
-            query_head: 0,
-            selection: &self.selection,
-            states: &self.states,
-            studies: &self.studies,
-        };
-        self.commands.clear();
-        let Self { drawn, commands, .. } = self;
-        egui::Frame::central_panel(ui.style()).show(ui, |ui| match drawn {
-            Drawn::Panel(panel) => panel.ui(ui, &look, commands),
-            Drawn::Inspector(inspector) => inspector.ui(ui, &look, commands),
-            Drawn::Words(subject, words) => *words = in_words(&look, *subject),
+        let Self { drawn, given, commands } = self;
+        commands.clear();
+        given.show(ui, |ui, look| match drawn {
+            Drawn::Panel(panel) => panel.ui(ui, look, commands),
+            Drawn::Inspector(inspector) => inspector.ui(ui, look, commands),
+            Drawn::Words(subject, words) => *words = in_words(look, *subject),
         });
     }
 }
 
 /// What the inspector says of a subject after so many writes.
 fn said(run: &Run, subject: Subject, writes: usize) -> String {
-    let mut shown = Shown::new(Drawn::Words(subject, String::new()), run, &[]);
-    shown.writes = writes;
+    let mut shown = Asked::new(Drawn::Words(subject, String::new()), run, &[]);
+    shown.given.writes = writes;
     let ctx = egui::Context::default();
     ctx.run_ui(egui::RawInput::default(), |ui| shown.ui(ui)).textures_delta.clear();
     let Drawn::Words(_, words) = shown.drawn else { panic!("words were asked for") };
     words
 }
 
-fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
-    panel::harness(shown, size, dark, Shown::ui)
+fn harness(shown: Asked<'_>, size: Vec2, dark: bool) -> Harness<'_, Asked<'_>> {
+    panel::draw(shown, size, dark, Asked::ui)
 }
 
 #[test]
@@ -377,14 +322,14 @@ fn the_formula_of_every_layer_in_pictures() {
     for (number, plan) in SHORT.plan.lanes.iter().enumerate() {
         let dark = number % 2 == 0;
         let subjects = [Subject::Read(300), Subject::Token(270), Subject::Lane(number)];
-        let shown = Shown::formula(&SHORT, &subjects);
+        let shown = Asked::formula(&SHORT, &subjects);
         results.add(harness(shown, vec2(560.0, 720.0), dark).try_snapshot(format!("formula_{}", plan.kind.name())));
     }
 }
 
 #[test]
 fn the_signs_of_formulas_are_in_the_windows_fonts() {
-    let shown = Shown::formula(&SHORT, &[]);
+    let shown = Asked::formula(&SHORT, &[]);
     let harness = harness(shown, vec2(200.0, 100.0), true);
     let signs = mnemoscope::widget::math::signs();
     let font = |c: char| egui::FontId::new(14.0, mnemoscope::widget::math::family(&c.to_string()));
@@ -401,12 +346,12 @@ static NEEDLE: LazyLock<Run> = LazyLock::new(|| {
         lane("linear", "linear", p()),
         lane("delta", "deltanet", p()),
     ];
-    Run::new(1088, lanes, &(0..=17).collect::<Vec<_>>())
+    run(1088, lanes, 0..=17)
 });
 
 #[test]
 fn a_centroid_is_told_with_its_count_founder_and_last_member() {
-    let lane = NEEDLE.lane("OVQ", 0);
+    let lane = lane_of(&NEEDLE, "OVQ", 0);
     let (rows, is_new) = (lane.wholes("assignments"), lane.wholes("is_new"));
     for row in [0, 17, 120] {
         let seen = 704;
@@ -427,7 +372,7 @@ fn a_centroid_is_told_with_its_count_founder_and_last_member() {
 
 #[test]
 fn slots_are_ranked_and_the_last_of_a_full_cache_is_the_next_to_go() {
-    let lane = NEEDLE.lane("LoLA", 0);
+    let lane = lane_of(&NEEDLE, "LoLA", 0);
     let mut cached = std::collections::BTreeSet::new();
     for step in 0..17 {
         cached.extend(lane.numbers("admitted", step).unwrap().iter().map(|&id| id as usize));
@@ -452,7 +397,7 @@ fn slots_are_ranked_and_the_last_of_a_full_cache_is_the_next_to_go() {
 
 #[test]
 fn a_tokens_life_is_that_of_the_trace() {
-    let (ovq, lola) = (NEEDLE.lane("OVQ", 0), NEEDLE.lane("LoLA", 0));
+    let (ovq, lola) = (lane_of(&NEEDLE, "OVQ", 0), lane_of(&NEEDLE, "LoLA", 0));
     let listed = |name: &str, step: usize, write: usize| lola.numbers(name, step).unwrap().contains(&(write as f64));
     for write in (0..1024).step_by(37).chain(699..720) {
         let text = said(&NEEDLE, Subject::Token(write), 1088);
@@ -477,7 +422,7 @@ fn a_tokens_life_is_that_of_the_trace() {
 
 #[test]
 fn a_step_tells_who_was_founded_admitted_and_displaced() {
-    let (ovq, lola) = (NEEDLE.lane("OVQ", 0), NEEDLE.lane("LoLA", 0));
+    let (ovq, lola) = (lane_of(&NEEDLE, "OVQ", 0), lane_of(&NEEDLE, "LoLA", 0));
     for step in 0..17 {
         let text = said(&NEEDLE, Subject::Step(step), 1088);
         let founders = ovq.wholes("is_new")[step * 64..(step + 1) * 64].iter().sum::<i32>();
@@ -500,10 +445,10 @@ fn a_lane_tells_what_is_set_and_what_it_costs() {
 
 #[test]
 fn a_step_link_moves_the_playhead_and_links_do_not_turn_the_page() {
-    let lane = NEEDLE.lane("LoLA", 0);
+    let lane = lane_of(&NEEDLE, "LoLA", 0);
     let write = (0..17).rev().find_map(|s| lane.numbers("admitted", s).unwrap().first().map(|&id| id as usize)).unwrap();
     let step = (0..17).find(|&s| lane.numbers("admitted", s).unwrap().contains(&(write as f64))).unwrap();
-    let mut harness = harness(Shown::inspector(&NEEDLE, Subject::Slot { lane: 1, write }), vec2(308.0, 420.0), true);
+    let mut harness = harness(Asked::inspector(&NEEDLE, Subject::Slot { lane: 1, write }), vec2(308.0, 420.0), true);
     let name = format!("step {step}");
     let links: Vec<egui::Rect> = harness.get_all_by_label(&name).map(|n| n.rect()).collect();
     let at = links[0].center();
@@ -523,7 +468,7 @@ fn a_step_link_moves_the_playhead_and_links_do_not_turn_the_page() {
     harness.hover_at(at);
     harness.run_steps(2);
     assert!(harness.state().commands.contains(&ViewCommand::Hover(write).into()));
-    harness.state_mut().selection.hovered = Some(5);
+    harness.state_mut().given.selection.hovered = Some(5);
     harness.run_steps(2);
     harness.get_by_label("Cache slot");
 }
@@ -531,9 +476,9 @@ fn a_step_link_moves_the_playhead_and_links_do_not_turn_the_page() {
 #[test]
 fn the_inspector_of_every_subject_in_pictures() {
     let mut results = SnapshotResults::new();
-    let lola = NEEDLE.lane("LoLA", 0);
+    let lola = lane_of(&NEEDLE, "LoLA", 0);
     let write = lola.numbers("admitted", 12).unwrap()[0] as usize;
-    let row = NEEDLE.lane("OVQ", 0).wholes("assignments")[705] as usize;
+    let row = lane_of(&NEEDLE, "OVQ", 0).wholes("assignments")[705] as usize;
     let subjects = [
         ("token", Subject::Token(705)),
         ("centroid", Subject::Centroid { lane: 0, row }),
@@ -545,7 +490,7 @@ fn the_inspector_of_every_subject_in_pictures() {
     for (name, subject) in subjects {
         for dark in [false, true] {
             let theme = if dark { "dark" } else { "light" };
-            let shown = Shown::inspector(&NEEDLE, subject);
+            let shown = Asked::inspector(&NEEDLE, subject);
             results.add(harness(shown, vec2(308.0, 900.0), dark).try_snapshot(format!("inspector_{name}_{theme}")));
         }
     }

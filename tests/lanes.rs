@@ -2,14 +2,15 @@
 #![cfg(feature = "gui")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::time::{Duration, Instant};
+#[path = "common/window.rs"]
+mod common;
 
-use eframe::egui::{Key, vec2};
+use common::{says, settle, window_of};
+use eframe::egui::Key;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
+use mnemoscope::app::App;
 use mnemoscope::app::command::{LaneCommand, SessionCommand};
-use mnemoscope::app::theme::ThemeChoice;
-use mnemoscope::app::{App, Options};
 use mnemoscope::param::Params;
 use mnemoscope::session::{BackendChoice, LaneSpec, Session, Source, TaskSource, lanes};
 
@@ -26,34 +27,13 @@ fn two() -> Vec<LaneSpec> {
 }
 
 fn window(session: Session) -> Harness<'static, App> {
-    let builder = Harness::builder().with_size(vec2(1440.0, 1400.0)).with_step_dt(1.0 / 60.0);
-    let options = Options { preferences: None, theme: Some(ThemeChoice::Dark), without_times: true };
-    let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session, None, options).unwrap());
-    settle(&mut harness);
-    harness
-}
-
-fn settle(harness: &mut Harness<'_, App>) {
-    let start = Instant::now();
-    loop {
-        harness.step();
-        if harness.state().at_rest() {
-            break;
-        }
-        assert!(start.elapsed() < Duration::from_mins(2), "the window does not come to rest");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    harness.run_steps(4);
+    window_of(session, 1400.0)
 }
 
 fn click(harness: &mut Harness<'_, App>, label: &str) {
     harness.get_by_label(label).click();
     harness.run_steps(4);
     settle(harness);
-}
-
-fn says(harness: &Harness<'_, App>, words: &str) -> bool {
-    harness.query_all_by_label_contains(words).next().is_some()
 }
 
 fn names(harness: &Harness<'_, App>) -> Vec<String> {

@@ -6,44 +6,27 @@
 #[path = "common/panel.rs"]
 mod panel;
 
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use eframe::egui::{self, Event, Modifiers, PointerButton, Pos2, Rect, Vec2, pos2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
 use mnemoscope::app::states::{At, States};
+use mnemoscope::app::study::StudyCommand;
 use mnemoscope::app::study::map::{Ask, Keys, Trails};
-use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme;
-use mnemoscope::engine::headless;
 use mnemoscope::layer::{Precision, Record, Snapshot};
 use mnemoscope::metric::projection::Basis;
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection, Subject};
+use mnemoscope::panel::Subject;
 use mnemoscope::param::Params;
+use mnemoscope::session::LaneSpec;
 use mnemoscope::session::plan::Plan;
-use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
-use mnemoscope::stream::capture::BUNDLED;
-use mnemoscope::trace::{LaneTrace, TraceBlock};
-
-/// A plan and what its run wrote.
-struct Run {
-    plan: Arc<Plan>,
-    traces: Arc<Vec<LaneTrace>>,
-}
-
-fn run(source: Source, lanes: Vec<LaneSpec>) -> Run {
-    let plan = Arc::new(Plan::new(&Session { source, lanes, ..Session::default() }, None).unwrap());
-    let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
-    Run { plan, traces: Arc::new(run.traces) }
-}
+use mnemoscope::trace::TraceBlock;
+use panel::{Run, Shown, bundled, harness, task, wait, wake};
 
 /// The bundled needle prompt.
 static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
-    let source = Source::Capture(CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: None });
     let lola = Params::default().with("window", 64).with("cache", 128).with("chunk", 64);
     let lanes = vec![
         LaneSpec::new("LoLA", "lola", lola),
@@ -51,7 +34,7 @@ static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
         LaneSpec::new("full", "full", Params::default()),
         LaneSpec::new("VQ", "vq", Params::default().with("codes", 128)),
     ];
-    run(source, lanes)
+    Run::new(bundled(), lanes)
 });
 
 /// The places of lanes in [`CAPTURE`].
@@ -66,99 +49,44 @@ fn state(run: &Run, lane: usize, chunks: usize) -> (At, Arc<Snapshot>) {
     ((lane, chunks), Arc::new(layer.snapshot().unwrap()))
 }
 
-/// The panel with what it is given, and what it asked for last. Maps that it asks for are made at once.
-struct Shown<'a> {
-    panel: Box<dyn Panel>,
-    run: &'a Run,
-    lanes: Vec<usize>,
-    writes: usize,
-    selection: Selection,
-    states: States,
-    studies: Studies,
-    trails: bool,
-    commands: Vec<Command>,
-    /// Every group that it has asked for.
-    groups: Vec<Arc<[usize]>>,
-    spent: Duration,
+/// One lane of a run, by itself.
+fn alone(run: &Run, lane: usize) -> Run {
+    let plan = Plan { lanes: vec![run.plan.lanes[lane].clone()], ..(*run.plan).clone() };
+    Run::of(Arc::new(plan), vec![run.traces[lane].clone()])
 }
 
-impl<'a> Shown<'a> {
-    fn new(run: &'a Run) -> Self {
-        let entry = PANELS.iter().find(|p| p.name == "map").unwrap();
-        Self {
-            panel: (entry.make)(),
-            run,
-            lanes: (0..run.traces.len()).collect(),
-            writes: run.plan.stream.writes(),
-            selection: Selection::default(),
-            states: States::default(),
-            studies: Studies::default(),
-            trails: true,
-            commands: Vec::new(),
-            groups: Vec::new(),
-            spent: Duration::ZERO,
-        }
-    }
-
-    fn ui(&mut self, ui: &mut egui::Ui) {
-        let dark = ui.visuals().dark_mode;
-        let look_at = |&i: &usize| LaneLook {
-            plan: &self.run.plan.lanes[i],
-            trace: &self.run.traces[i],
-            spent: (0.0, 0),
-            colour: theme::lane_colour(i, dark),
-        };
-        let looks: Vec<LaneLook<'_>> = self.lanes.iter().map(look_at).collect();
-        let look = Look {
-            plan: &self.run.plan,
-            lanes: &looks,
-            writes: self.writes,
-            reached: self.run.plan.stream.writes(),
-            kv_head: 0,
-            query_head: 0,
-            selection: &self.selection,
-            states: &self.states,
-            studies: &self.studies,
-        };
-        let mut commands = Vec::new();
-        egui::Frame::central_panel(ui.style()).show(ui, |ui| {
-            let start = Instant::now();
-            self.panel.ui(ui, &look, &mut commands);
-            self.spent = start.elapsed();
-        });
-        for command in &commands {
+/// The map of a run. What it asks of its study is found at once, the trails only with `trails`; the questions are taken out of what it
+/// asked for.
+fn map_of(run: &Run, trails: bool) -> Shown<'_> {
+    Shown::new("map", run).answered(move |shown, ctx| {
+        let Shown { given, commands, .. } = shown;
+        for command in commands.iter() {
             if let Command::Study(StudyCommand::Map(ask)) = command
-                && (self.trails || !self.studies.map.has(&self.run.plan, *ask, false))
+                && (trails || !given.studies.map.has(&run.plan, *ask, false))
             {
-                let wake: Wake = Arc::new(|| {});
-                self.studies.map.start(&self.run.plan, self.trails.then_some(&self.run.traces), *ask, &wake);
-                while self.studies.map.running() {
-                    self.studies.receive();
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                self.studies.receive();
-                ui.ctx().request_repaint();
+                given.studies.map.start(&run.plan, trails.then_some(&run.traces), *ask, &wake());
+                wait(&mut given.studies, |s| s.map.running());
+                ctx.request_repaint();
             }
         }
         commands.retain(|c| !matches!(c, Command::Study(_)));
-        self.groups
-            .extend(commands.iter().filter_map(|c| if let Command::View(ViewCommand::Group(g)) = c { Some(Arc::clone(g)) } else { None }));
-        self.commands = commands;
-    }
-
-    fn keys(&self, lane: usize) -> &Arc<Keys> {
-        self.studies.map.keys(&self.run.plan, lane, 0).unwrap()
-    }
-
-    fn trails(&self, lane: usize) -> &Arc<Trails> {
-        self.studies.map.trails(&self.run.plan, self.keys(lane).ask).unwrap()
-    }
+    })
 }
 
 type Map<'a> = Harness<'a, Shown<'a>>;
 
-fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Map<'_> {
-    panel::harness(shown, size, dark, Shown::ui)
+fn keys<'a>(map: &'a Map<'_>, lane: usize) -> &'a Arc<Keys> {
+    map.state().studies.map.keys(&map.state().run.plan, lane, 0).unwrap()
+}
+
+fn trails<'a>(map: &'a Map<'_>, lane: usize) -> &'a Arc<Trails> {
+    map.state().studies.map.trails(&map.state().run.plan, keys(map, lane).ask).unwrap()
+}
+
+/// Every group that the map has asked for.
+fn asked_groups(map: &Map<'_>) -> Vec<Arc<[usize]>> {
+    let group = |c: &Command| if let Command::View(ViewCommand::Group(g)) = c { Some(Arc::clone(g)) } else { None };
+    map.state().all.iter().filter_map(group).collect()
 }
 
 const SIZE: Vec2 = vec2(560.0, 420.0);
@@ -169,8 +97,7 @@ fn plot(harness: &Map<'_>) -> Rect {
 
 /// Where a place is on screen: the axes reach a twentieth beyond the keys and the rows.
 fn spot(harness: &Map<'_>, lane: usize, place: [f32; 2]) -> Pos2 {
-    let (keys, trails) =
-        (harness.state().keys(lane), harness.state().studies.map.trails(&harness.state().run.plan, harness.state().keys(lane).ask));
+    let (keys, trails) = (keys(harness, lane), harness.state().studies.map.trails(&harness.state().run.plan, keys(harness, lane).ask));
     let share = |i: usize| {
         let bounds = trails.map_or(keys.bounds[i], |t| [keys.bounds[i][0].min(t.bounds[i][0]), keys.bounds[i][1].max(t.bounds[i][1])]);
         let span = bounds[1] - bounds[0];
@@ -191,14 +118,14 @@ fn the_needle_prompt_in_both_themes() {
     let needle = roles.marked.and_then(|m| roles.of_write.iter().position(|&r| r == m)).unwrap();
     for dark in [false, true] {
         let theme = if dark { "dark" } else { "light" };
-        let mut shown = Shown::new(&CAPTURE);
+        let mut shown = map_of(&CAPTURE, true);
         shown.writes = 1600;
         shown.selection.token = Some(needle + 4);
         shown.states = States::fixed([state(&CAPTURE, OVQ, 25)]);
         let mut map = harness(shown, SIZE, dark);
         map.get_by_label_contains("Dictionary map of lane OVQ: 1600 of 2048 tokens along component 1");
         results.add(map.try_snapshot(format!("map_needle_{theme}")));
-        let mut shown = Shown::new(&CAPTURE);
+        let mut shown = map_of(&CAPTURE, true);
         (shown.lanes, shown.writes) = (vec![LOLA], 1600);
         let mut map = harness(shown, SIZE, dark);
         map.get_by_label("64 window, 128 cache, 1408 state");
@@ -209,10 +136,10 @@ fn the_needle_prompt_in_both_themes() {
 
 #[test]
 fn a_centroid_tells_its_founder_and_is_selected_by_a_click() {
-    let mut map = harness(Shown::new(&CAPTURE), SIZE, true);
+    let mut map = harness(map_of(&CAPTURE, true), SIZE, true);
     let rows = CAPTURE.traces[OVQ].channel("assignments").unwrap().wholes(0);
     let is_new = CAPTURE.traces[OVQ].channel("is_new").unwrap().wholes(0);
-    let trails = Arc::clone(map.state().trails(OVQ));
+    let trails = Arc::clone(trails(&map, OVQ));
     let row = (0..trails.rows.len()).max_by_key(|&r| (trails.at(r, 32).unwrap().count, std::cmp::Reverse(r))).unwrap();
     let count = rows.iter().filter(|r| **r as usize == row).count();
     let founder = (0..rows.len()).find(|&w| rows[w] as usize == row && is_new[w] == 1).unwrap();
@@ -238,9 +165,9 @@ fn a_centroid_tells_its_founder_and_is_selected_by_a_click() {
 
 #[test]
 fn a_token_tells_its_centroid_and_is_selected_by_a_click() {
-    let mut map = harness(Shown::new(&CAPTURE), SIZE, false);
+    let mut map = harness(map_of(&CAPTURE, true), SIZE, false);
     let rows = CAPTURE.traces[OVQ].channel("assignments").unwrap().wholes(0);
-    let (keys, trails) = (Arc::clone(map.state().keys(OVQ)), Arc::clone(map.state().trails(OVQ)));
+    let (keys, trails) = (Arc::clone(keys(&map, OVQ)), Arc::clone(trails(&map, OVQ)));
     let centroids: Vec<Pos2> = (0..trails.rows.len()).map(|r| spot(&map, OVQ, trails.at(r, 32).unwrap().at)).collect();
     let spots: Vec<Pos2> = keys.points.iter().map(|p| spot(&map, OVQ, *p)).collect();
     // One that lies apart from all others.
@@ -263,7 +190,7 @@ fn a_token_tells_its_centroid_and_is_selected_by_a_click() {
 
 /// Drags along `corners`, lets go at the last, and returns the groups that were asked for.
 fn drag(map: &mut Map<'_>, corners: &[Pos2], modifiers: Modifiers) -> Vec<Arc<[usize]>> {
-    map.state_mut().groups.clear();
+    map.state_mut().all.clear();
     map.event(Event::PointerMoved(corners[0]));
     map.step();
     button(map, corners[0], true, modifiers);
@@ -275,13 +202,13 @@ fn drag(map: &mut Map<'_>, corners: &[Pos2], modifiers: Modifiers) -> Vec<Arc<[u
     let pos = corners[corners.len() - 1];
     map.event_modifiers(Event::PointerButton { pos, button: PointerButton::Primary, pressed: false, modifiers }, modifiers);
     map.step();
-    map.state().groups.clone()
+    asked_groups(map)
 }
 
 #[test]
 fn a_lasso_selects_what_it_goes_around_and_escape_gives_up() {
-    let mut map = harness(Shown::new(&CAPTURE), SIZE, true);
-    let keys = Arc::clone(map.state().keys(OVQ));
+    let mut map = harness(map_of(&CAPTURE, true), SIZE, true);
+    let keys = Arc::clone(keys(&map, OVQ));
     let rect = plot(&map);
     let part = |x: f32, y: f32| pos2(rect.left() + x * rect.width(), rect.top() + y * rect.height());
     let corners = [part(0.15, 0.2), part(0.45, 0.2), part(0.45, 0.6), part(0.15, 0.6), part(0.15, 0.21)];
@@ -305,7 +232,7 @@ fn a_lasso_selects_what_it_goes_around_and_escape_gives_up() {
     let [added] = &groups[..] else { panic!("{groups:?}") };
     assert!(added.contains(&1) && added.contains(&5) && expected.iter().all(|t| added.contains(t)), "{added:?}");
     // Escape: nothing is taken.
-    map.state_mut().groups.clear();
+    map.state_mut().all.clear();
     map.event(Event::PointerMoved(corners[0]));
     map.step();
     button(&map, corners[0], true, Modifiers::NONE);
@@ -318,24 +245,24 @@ fn a_lasso_selects_what_it_goes_around_and_escape_gives_up() {
     map.step();
     button(&map, corners[3], false, Modifiers::NONE);
     map.step();
-    assert!(map.state().groups.is_empty(), "{:?}", map.state().groups);
+    assert!(asked_groups(&map).is_empty(), "{:?}", asked_groups(&map));
 }
 
 #[test]
 fn other_components_and_a_random_projection_say_what_they_show() {
-    let mut map = harness(Shown::new(&CAPTURE), SIZE, true);
+    let mut map = harness(map_of(&CAPTURE, true), SIZE, true);
     map.get_by_label("random").click();
     map.run();
     map.get_by_label_contains("tokens along random direction 1 (");
-    let ask: Ask = map.state().keys(OVQ).ask;
+    let ask: Ask = keys(&map, OVQ).ask;
     assert_eq!((ask.basis, ask.components), (Basis::Random(0), [0, 1]));
-    let shares: f64 = (0..64).map(|c| map.state().keys(OVQ).projection.share(c)).sum();
+    let shares: f64 = (0..64).map(|c| keys(&map, OVQ).projection.share(c)).sum();
     assert!((shares - 1.0).abs() < 1e-9);
 }
 
 #[test]
 fn every_memory_is_said_and_steps_fly_without_end_to_repainting() {
-    let mut map = harness(Shown::new(&CAPTURE), SIZE, true);
+    let mut map = harness(map_of(&CAPTURE, true), SIZE, true);
     map.get_by_label_contains("2048 of 2048 tokens");
     // A step back, one forward: the tokens fly, and come to rest.
     map.state_mut().writes = 1600;
@@ -344,15 +271,11 @@ fn every_memory_is_said_and_steps_fly_without_end_to_repainting() {
     map.run();
     map.get_by_label_contains("1664 of 2048 tokens");
     for (lane, said) in [(0, "64 window, 128 cache, 1472 state"), (2, "1664 kept whole"), (3, "codes in use")] {
-        let mut shown = Shown::new(&CAPTURE);
-        (shown.lanes, shown.writes) = (vec![lane], 1664);
         // Lanes are numbered as they are looked at; the study numbers those of the plan.
-        let one = Run {
-            plan: Arc::new(Plan { lanes: vec![CAPTURE.plan.lanes[lane].clone()], ..(*CAPTURE.plan).clone() }),
-            traces: Arc::new(vec![CAPTURE.traces[lane].clone()]),
-        };
-        (shown.run, shown.lanes) = (&one, vec![0]);
-        let map = panel::harness(shown, SIZE, false, Shown::ui);
+        let one = alone(&CAPTURE, lane);
+        let mut shown = map_of(&one, true);
+        shown.writes = 1664;
+        let map = harness(shown, SIZE, false);
         let label = map.get_by_label_contains("Dictionary map of lane").accesskit_node().label().unwrap();
         assert!(label.contains(said), "{label}");
     }
@@ -360,13 +283,12 @@ fn every_memory_is_said_and_steps_fly_without_end_to_repainting() {
 
 #[test]
 fn the_trails_of_a_run_under_way_are_awaited_with_words() {
-    let mut shown = Shown::new(&CAPTURE);
-    shown.trails = false;
+    let mut shown = map_of(&CAPTURE, false);
     shown.writes = 640;
     let map = harness(shown, SIZE, true);
     map.get_by_label("The centroids are being computed");
-    let mut shown = Shown::new(&CAPTURE);
-    (shown.trails, shown.writes) = (false, 640);
+    let mut shown = map_of(&CAPTURE, false);
+    shown.writes = 640;
     shown.states = States::fixed([state(&CAPTURE, OVQ, 9)]);
     let map = harness(shown, SIZE, true);
     // 576 writes: floor(576 N / (576 + N)) rows with N = 512.
@@ -376,7 +298,7 @@ fn the_trails_of_a_run_under_way_are_awaited_with_words() {
 #[test]
 fn any_size_and_every_step_are_sound() {
     for size in [vec2(120.0, 90.0), vec2(300.0, 150.0)] {
-        let mut shown = Shown::new(&CAPTURE);
+        let mut shown = map_of(&CAPTURE, true);
         shown.selection.token = Some(700);
         shown.selection.row = Some((OVQ, 3));
         let mut map = harness(shown, size, false);
@@ -392,19 +314,15 @@ fn any_size_and_every_step_are_sound() {
 #[ignore = "prints times; for a person, in a release build"]
 fn times_at_65536_tokens() {
     let params = Params::default().with("T", 65_536).with("dk", 64).with("dv", 16);
-    let source = Source::Task(TaskSource { name: "needles".to_owned(), params });
     let lanes = vec![
         LaneSpec::new("OVQ", "ovq", Params::default().with("n_max", 2048).with("chunk", 128)),
         LaneSpec::new("LoLA", "lola", Params::default().with("window", 64).with("cache", 128).with("chunk", 64).with("fmap", "elu1")),
     ];
-    let run = run(source, lanes);
+    let run = Run::new(task("needles", params), lanes);
     for (lane, name) in [(0, "OVQ"), (1, "LoLA")] {
-        let one = Run {
-            plan: Arc::new(Plan { lanes: vec![run.plan.lanes[lane].clone()], ..(*run.plan).clone() }),
-            traces: Arc::new(vec![run.traces[lane].clone()]),
-        };
+        let one = alone(&run, lane);
         let start = Instant::now();
-        let mut map = panel::harness(Shown::new(&one), SIZE, true, Shown::ui);
+        let mut map = harness(map_of(&one, true), SIZE, true);
         let first = start.elapsed().as_secs_f64();
         let mut time = |what: &str, before: &dyn Fn(&mut Shown<'_>, usize)| {
             let mut all: Vec<f64> = (0..120)

@@ -8,20 +8,15 @@
 mod panel;
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use eframe::egui::{self, Vec2, vec2};
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
-use mnemoscope::app::states::{At, States};
-use mnemoscope::app::study::Studies;
-use mnemoscope::app::theme;
-use mnemoscope::engine::headless;
-use mnemoscope::layer::{Precision, Record, Setup, Snapshot, kind};
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
+use mnemoscope::layer::{Setup, kind};
+use mnemoscope::panel::PANELS;
 use mnemoscope::param::{Params, Resolved};
 use mnemoscope::session::plan::{Plan, PlanLane};
 use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, VERSION, View};
@@ -29,28 +24,7 @@ use mnemoscope::stream::capture::{BUNDLED, Capture};
 use mnemoscope::stream::{Labels, Roles, Stream, StreamParts, Targets};
 use mnemoscope::trace::{LaneTrace, TraceBlock, Values};
 use ndarray::{Array2, Array3};
-
-/// A plan and what its run wrote.
-struct Run {
-    plan: Arc<Plan>,
-    traces: Vec<LaneTrace>,
-    /// Exact states, as the engine would give them: those at the moments that are looked at.
-    states: Vec<(At, Arc<Snapshot>)>,
-}
-
-/// The states of every lane after so many writes.
-fn states(plan: &Plan, moments: &[usize]) -> Vec<(At, Arc<Snapshot>)> {
-    let mut all = Vec::new();
-    for (number, lane) in plan.lanes.iter().enumerate() {
-        let mut layer = lane.kind.cpu(&lane.setup, Precision::Single).unwrap();
-        for &writes in moments {
-            let chunks = lane.chunks_at(writes);
-            layer.advance(chunks - layer.position(), Record::StateOnly, &mut TraceBlock::default()).unwrap();
-            all.push(((number, chunks), Arc::new(layer.snapshot().unwrap())));
-        }
-    }
-    all
-}
+use panel::{Run, Shown, harness};
 
 fn lane(name: &str, layer: &str, params: Params) -> LaneSpec {
     LaneSpec::new(name, layer, params)
@@ -88,84 +62,10 @@ static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
         lane("LoLCATs", "lola", Params::default().with("window", 64).with("cache", 0).with("chunk", 64)),
         lane("full", "full", Params::default()),
     ];
-    let plan = Arc::new(plan(stream, source, lanes));
-    let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
-    let states = states(&plan, &[1536, 1600, plan.stream.writes()]);
-    Run { plan, traces: run.traces, states }
+    let plan = plan(stream, source, lanes);
+    let end = plan.stream.writes();
+    Run::on(plan).with_states(&[1536, 1600, end])
 });
-
-/// A panel with what it is given, and what it asked for last.
-struct Shown<'a> {
-    panel: Box<dyn Panel>,
-    run: &'a Run,
-    writes: usize,
-    selection: Selection,
-    states: States,
-    lanes: Vec<usize>,
-    commands: Vec<Command>,
-    /// What the last frame's `ui` took.
-    spent: Duration,
-    /// Makes the panel smaller, so that it has to draw its pictures again.
-    inset: f32,
-    studies: Studies,
-}
-
-impl<'a> Shown<'a> {
-    fn new(name: &str, run: &'a Run) -> Self {
-        let entry = PANELS.iter().find(|p| p.name == name).unwrap();
-        let writes = run.plan.stream.writes();
-        let lanes = (0..run.traces.len()).collect();
-        Self {
-            panel: (entry.make)(),
-            run,
-            writes,
-            selection: Selection::default(),
-            states: States::fixed(run.states.iter().cloned()),
-            lanes,
-            commands: Vec::new(),
-            spent: Duration::ZERO,
-            inset: 0.0,
-            studies: Studies::default(),
-        }
-    }
-
-    fn ui(&mut self, ui: &mut egui::Ui) {
-        let dark = ui.visuals().dark_mode;
-        let looks: Vec<LaneLook<'_>> = self
-            .lanes
-            .iter()
-            .map(|&i| LaneLook {
-                plan: &self.run.plan.lanes[i],
-                trace: &self.run.traces[i],
-                spent: (0.0, 0),
-                colour: theme::lane_colour(i, dark),
-            })
-            .collect();
-        let look = Look {
-            plan: &self.run.plan,
-            lanes: &looks,
-            writes: self.writes,
-            reached: self.run.plan.stream.writes(),
-            kv_head: 0,
-            query_head: 0,
-            selection: &self.selection,
-            states: &self.states,
-            studies: &self.studies,
-        };
-        self.commands.clear();
-        let frame = egui::Frame::central_panel(ui.style());
-        frame.show(ui, |ui| {
-            ui.set_max_width(ui.available_width() - self.inset);
-            let start = Instant::now();
-            self.panel.ui(ui, &look, &mut self.commands);
-            self.spent = start.elapsed();
-        });
-    }
-}
-
-fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
-    panel::harness(shown, size, dark, Shown::ui)
-}
 
 /// The size at which a panel is usually shown.
 fn usual(name: &str) -> Vec2 {
@@ -266,7 +166,7 @@ fn long() -> Run {
     block.push(place(1, "shares"), 0..T, Values::F32((0..3 * T).map(|i| [0.5, 0.2, 0.3][i % 3]).collect()));
     block.push(place(1, "correct"), 0..T, Values::I32((0..T).map(|i| (noise(i) % 3 / 2) as i32).collect()));
     traces[1].append(&block).unwrap();
-    Run { plan, traces, states: Vec::new() }
+    Run::of(plan, traces)
 }
 
 /// Milliseconds that a panel's `ui` takes.
@@ -306,7 +206,7 @@ fn times_on_a_long_stream() {
         let first = start.elapsed().as_secs_f64() * 1e3;
         let rest = time(&mut harness, 60, |_, _| {});
         let playing = time(&mut harness, 60, |shown, frame| shown.writes = 20_000 + 64 * frame);
-        let resized = time(&mut harness, 10, |shown, frame| shown.inset = frame as f32 + 1.0);
+        let resized = time(&mut harness, 10, |shown, frame| shown.within = Some(usual(entry.name) - vec2(frame as f32 + 1.0, 0.0)));
         println!(
             "{:12} first frames {first:7.2} ms, at rest {rest:.3} ms, playing {playing:.3} ms, new picture {resized:.3} ms",
             entry.name

@@ -5,36 +5,17 @@
 #[path = "common/panel.rs"]
 mod panel;
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::LazyLock;
 
-use eframe::egui::{self, Key, Vec2, vec2};
+use eframe::egui::{self, Key, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
-use mnemoscope::app::states::States;
+use mnemoscope::app::study::StudyCommand;
 use mnemoscope::app::study::effective::Ask;
-use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme;
-use mnemoscope::engine::headless;
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
 use mnemoscope::param::Params;
-use mnemoscope::session::plan::Plan;
-use mnemoscope::session::{BackendChoice, LaneSpec, Session, Source, TaskSource};
-use mnemoscope::trace::LaneTrace;
-
-struct Run {
-    plan: Arc<Plan>,
-    traces: Arc<Vec<LaneTrace>>,
-}
-
-fn run(task: &str, params: Params, lanes: Vec<LaneSpec>) -> Run {
-    let source = Source::Task(TaskSource { name: task.to_owned(), params });
-    let plan = Arc::new(Plan::new(&Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() }, None).unwrap());
-    let run = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap();
-    Run { plan, traces: Arc::new(run.traces) }
-}
+use mnemoscope::session::LaneSpec;
+use panel::{Run, Shown, harness, task, wait, wake};
 
 fn lanes() -> Vec<LaneSpec> {
     let lola = |cache: i64| {
@@ -50,81 +31,28 @@ fn lanes() -> Vec<LaneSpec> {
     ]
 }
 
-static NEEDLES: LazyLock<Run> = LazyLock::new(|| run("needles", Params::default().with("T", 2048).with("needles", 16), lanes()));
-static DRIFT: LazyLock<Run> = LazyLock::new(|| run("drift", Params::default().with("T", 2048), lanes()));
+static NEEDLES: LazyLock<Run> = LazyLock::new(|| Run::new(task("needles", Params::default().with("T", 2048).with("needles", 16)), lanes()));
+static DRIFT: LazyLock<Run> = LazyLock::new(|| Run::new(task("drift", Params::default().with("T", 2048)), lanes()));
 
-struct Shown<'a> {
-    panel: Box<dyn Panel>,
-    run: &'a Run,
-    writes: usize,
-    selection: Selection,
-    states: States,
-    commands: Vec<Command>,
-    studies: Studies,
-}
-
-impl<'a> Shown<'a> {
-    fn new(name: &str, run: &'a Run) -> Self {
-        let entry = PANELS.iter().find(|p| p.name == name).unwrap();
-        Self {
-            panel: (entry.make)(),
-            run,
-            writes: run.plan.stream.writes(),
-            selection: Selection::default(),
-            states: States::default(),
-            commands: Vec::new(),
-            studies: Studies::default(),
-        }
-    }
-
-    /// With a read selected, and the weights behind it.
-    fn weighed(run: &'a Run, read: usize) -> Self {
-        let mut shown = Self::new("reads", run);
-        shown.selection.read = Some(read);
-        let wake: Wake = Arc::new(|| {});
-        shown.studies.effective.start(&run.plan, &run.traces, read, 0, &wake);
-        let start = Instant::now();
-        while shown.studies.effective.running() {
-            assert!(start.elapsed() < Duration::from_mins(1));
-            shown.studies.receive();
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        shown
-    }
-
-    fn ui(&mut self, ui: &mut egui::Ui) {
-        let dark = ui.visuals().dark_mode;
-        let lanes: Vec<LaneLook<'_>> = self
-            .run
-            .plan
-            .lanes
-            .iter()
-            .zip(self.run.traces.iter())
-            .enumerate()
-            .map(|(i, (plan, trace))| LaneLook { plan, trace, spent: (0.0, 0), colour: theme::lane_colour(i, dark) })
-            .collect();
-        let look = Look {
-            plan: &self.run.plan,
-            lanes: &lanes,
-            writes: self.writes,
-            reached: self.run.plan.stream.writes(),
-            kv_head: 0,
-            query_head: 0,
-            selection: &self.selection,
-            states: &self.states,
-            studies: &self.studies,
-        };
-        egui::Frame::central_panel(ui.style()).show(ui, |ui| self.panel.ui(ui, &look, &mut self.commands));
-        for command in &self.commands {
+/// A panel whose choice of reads is carried out.
+fn panel_of<'a>(name: &str, run: &'a Run) -> Shown<'a> {
+    Shown::new(name, run).answered(|shown, _| {
+        let Shown { given, commands, .. } = shown;
+        for command in commands.iter() {
             if let Command::View(ViewCommand::SelectRead(read)) = command {
-                self.selection.read = *read;
+                given.selection.read = *read;
             }
         }
-    }
+    })
 }
 
-fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
-    panel::harness(shown, size, dark, Shown::ui)
+/// The reads with one selected, and the weights behind it.
+fn weighed(run: &Run, read: usize) -> Shown<'_> {
+    let mut shown = panel_of("reads", run);
+    shown.selection.read = Some(read);
+    shown.studies.effective.start(&run.plan, &run.traces, read, 0, &wake());
+    wait(&mut shown.studies, |s| s.effective.running());
+    shown
 }
 
 fn choose(harness: &mut Harness<'_, Shown<'_>>, combo: &str, option: &str) {
@@ -143,19 +71,19 @@ fn text(node: &egui_kittest::Node<'_>) -> String {
 #[test]
 fn recall_and_reads_in_pictures() {
     let mut results = SnapshotResults::new();
-    let mut shown = harness(Shown::new("recall", &DRIFT), vec2(300.0, 290.0), true);
+    let mut shown = harness(panel_of("recall", &DRIFT), vec2(300.0, 290.0), true);
     choose(&mut shown, "Recall view", "by role");
     results.add(shown.try_snapshot("panel_recall_by_role"));
-    let mut shown = harness(Shown::new("recall", &NEEDLES), vec2(760.0, 420.0), false);
+    let mut shown = harness(panel_of("recall", &NEEDLES), vec2(760.0, 420.0), false);
     choose(&mut shown, "Recall view", "by age");
     results.add(shown.try_snapshot("panel_recall_by_age"));
-    results.add(harness(Shown::weighed(&NEEDLES, 5), vec2(900.0, 560.0), true).try_snapshot("panel_reads_wide"));
-    results.add(harness(Shown::weighed(&NEEDLES, 5), vec2(560.0, 500.0), false).try_snapshot("panel_reads_read"));
+    results.add(harness(weighed(&NEEDLES, 5), vec2(900.0, 560.0), true).try_snapshot("panel_reads_wide"));
+    results.add(harness(weighed(&NEEDLES, 5), vec2(560.0, 500.0), false).try_snapshot("panel_reads_read"));
 }
 
 #[test]
 fn a_click_on_a_head_sorts_the_table_and_the_buttons_copy_it() {
-    let mut harness = harness(Shown::new("recall", &NEEDLES), vec2(760.0, 420.0), true);
+    let mut harness = harness(panel_of("recall", &NEEDLES), vec2(760.0, 420.0), true);
     let rows = |h: &Harness<'_, Shown<'_>>| {
         let mut rows: Vec<(f32, String)> =
             h.query_all_by_label_contains(", ").map(|n| (n.rect().top(), text(&n))).filter(|(_, l)| l.contains("%, ")).collect();
@@ -184,14 +112,14 @@ fn a_click_on_a_head_sorts_the_table_and_the_buttons_copy_it() {
 
 #[test]
 fn the_selected_read_is_asked_about_once_and_its_weights_are_held_against_the_output() {
-    let mut shown = Shown::new("reads", &NEEDLES);
+    let mut shown = panel_of("reads", &NEEDLES);
     shown.selection.read = Some(3);
     let harness = harness(shown, vec2(900.0, 560.0), true);
     let ask = Command::Study(StudyCommand::Effective(Ask::Read { read: 3, query_head: 0 }));
-    assert!(harness.state().commands.contains(&ask));
+    assert!(harness.state().all.contains(&ask));
     drop(harness);
-    let harness = self::harness(Shown::weighed(&NEEDLES, 3), vec2(900.0, 560.0), true);
-    assert!(!harness.state().commands.contains(&ask), "it is known by now");
+    let harness = self::harness(weighed(&NEEDLES, 3), vec2(900.0, 560.0), true);
+    assert!(!harness.state().all.contains(&ask), "it is known by now");
     assert!(harness.query_all_by_label_contains("reproduces the output to").count() >= 3);
     assert_eq!(harness.query_all_by_label_contains("does NOT reproduce").count(), 0);
     let at = NEEDLES.plan.stream.labels().answer_at.as_ref().unwrap()[3];
@@ -202,12 +130,12 @@ fn the_selected_read_is_asked_about_once_and_its_weights_are_held_against_the_ou
 
 #[test]
 fn a_click_selects_a_read_and_the_arrows_go_on_from_there() {
-    let mut harness = harness(Shown::new("reads", &NEEDLES), vec2(560.0, 400.0), false);
+    let mut harness = harness(panel_of("reads", &NEEDLES), vec2(560.0, 400.0), false);
     harness.get_by_label_contains("Read 2 ").click();
     harness.run();
     assert_eq!(harness.state().selection.read, Some(2));
     for (key, expected) in [(Key::ArrowDown, 3), (Key::ArrowDown, 4), (Key::ArrowUp, 3)] {
-        harness.state_mut().commands.clear();
+        harness.state_mut().all.clear();
         harness.key_press(key);
         harness.run();
         assert_eq!(harness.state().selection.read, Some(expected), "{key:?}");
@@ -224,7 +152,7 @@ fn a_click_selects_a_read_and_the_arrows_go_on_from_there() {
 fn the_list_can_be_filtered_by_what_a_lane_answered() {
     let wrong = NEEDLES.traces[3].channel("correct").unwrap().wholes(0).iter().filter(|c| **c == 0).count();
     assert!(wrong > 8, "LoLCATs loses most needles (TASKS.md): {wrong}");
-    let mut harness = harness(Shown::new("reads", &NEEDLES), vec2(560.0, 400.0), false);
+    let mut harness = harness(panel_of("reads", &NEEDLES), vec2(560.0, 400.0), false);
     choose(&mut harness, "Answered", "wrong in LoLCATs");
     harness.get_by_label_contains(&format!("{wrong} of 16 reads up to the playhead"));
     choose(&mut harness, "Answered", "wrong in full");

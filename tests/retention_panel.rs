@@ -7,7 +7,6 @@
 mod panel;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -16,44 +15,22 @@ use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
 use mnemoscope::app::state::Runs;
-use mnemoscope::app::states::States;
 use mnemoscope::app::study::retention::Ask;
-use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme;
-use mnemoscope::engine::headless;
+use mnemoscope::app::study::{Studies, StudyCommand};
 use mnemoscope::metric::retention::{Follow, Which};
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
 use mnemoscope::param::Params;
 use mnemoscope::session::plan::Plan;
 use mnemoscope::session::{BackendChoice, LaneSpec, Session};
-use mnemoscope::trace::LaneTrace;
-
-/// A plan, what its run wrote, and its retention map.
-struct Run {
-    plan: Arc<Plan>,
-    traces: Vec<LaneTrace>,
-    studies: Studies,
-}
-
-/// Waits for a study that has been asked.
-fn wait(studies: &mut Studies) {
-    let start = Instant::now();
-    while studies.retention.running() && start.elapsed() < Duration::from_mins(2) {
-        studies.receive();
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    assert!(!studies.retention.running());
-}
+use panel::{Run, Shown, harness, wait, wake};
 
 fn follow(plan: &Arc<Plan>, studies: &mut Studies, follow: Follow) {
     let mut runs = Runs::default();
     runs.start(Arc::clone(plan));
     runs.present(0);
-    let wake: Wake = Arc::new(|| {});
-    studies.command(StudyCommand::Retention(Ask::Follow(follow)), &runs, &plan.session, None, &wake);
+    studies.command(StudyCommand::Retention(Ask::Follow(follow)), &runs, &plan.session, None, &wake());
 }
 
-fn needles(lanes: impl Fn(&mut Vec<LaneSpec>)) -> Arc<Plan> {
+fn needles(lanes: impl Fn(&mut Vec<LaneSpec>)) -> Plan {
     let mut session = Session::open(Path::new("sessions/needles.ron")).unwrap();
     session.backend = BackendChoice::Cpu;
     let hedgehog = |cache: i64| {
@@ -67,75 +44,16 @@ fn needles(lanes: impl Fn(&mut Vec<LaneSpec>)) -> Arc<Plan> {
         LaneSpec::new("linear", "linear", Params::default().with("fmap", "elu1")),
     ];
     lanes(&mut session.lanes);
-    Arc::new(Plan::new(&session, None).unwrap())
+    Plan::new(&session, None).unwrap()
 }
 
 /// The needles of the session that is shipped, over five memories.
 static NEEDLES: LazyLock<Run> = LazyLock::new(|| {
-    let plan = needles(|_| {});
-    let traces = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap().traces;
-    let mut studies = Studies::default();
-    follow(&plan, &mut studies, Follow::default());
-    wait(&mut studies);
-    Run { plan, traces, studies }
+    let mut run = Run::on(needles(|_| {}));
+    follow(&run.plan, &mut run.studies, Follow::default());
+    wait(&mut run.studies, |s| s.retention.running());
+    run
 });
-
-struct Shown<'a> {
-    panel: Box<dyn Panel>,
-    run: &'a Run,
-    studies: &'a Studies,
-    writes: usize,
-    selection: Selection,
-    states: States,
-    commands: Vec<Command>,
-    spent: Duration,
-}
-
-impl<'a> Shown<'a> {
-    fn new(name: &str, run: &'a Run) -> Self {
-        let entry = PANELS.iter().find(|p| p.name == name).unwrap();
-        let writes = run.plan.stream.writes();
-        let selection = Selection::default();
-        Self {
-            panel: (entry.make)(),
-            run,
-            studies: &run.studies,
-            writes,
-            selection,
-            states: States::default(),
-            commands: Vec::new(),
-            spent: Duration::ZERO,
-        }
-    }
-
-    fn ui(&mut self, ui: &mut egui::Ui) {
-        let dark = ui.visuals().dark_mode;
-        let lanes = self.run.plan.lanes.iter().zip(&self.run.traces);
-        let looks: Vec<LaneLook<'_>> =
-            lanes.map(|(plan, trace)| LaneLook { plan, trace, spent: (0.0, 0), colour: theme::lane_colour(plan.colour, dark) }).collect();
-        let look = Look {
-            plan: &self.run.plan,
-            lanes: &looks,
-            writes: self.writes,
-            reached: self.run.plan.stream.writes(),
-            kv_head: 0,
-            query_head: 0,
-            selection: &self.selection,
-            states: &self.states,
-            studies: self.studies,
-        };
-        self.commands.clear();
-        egui::Frame::central_panel(ui.style()).show(ui, |ui| {
-            let start = Instant::now();
-            self.panel.ui(ui, &look, &mut self.commands);
-            self.spent = start.elapsed();
-        });
-    }
-}
-
-fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
-    panel::harness(shown, size, dark, Shown::ui)
-}
 
 const SIZE: Vec2 = vec2(620.0, 420.0);
 
@@ -145,13 +63,13 @@ fn the_map_shows_lola_keeping_the_needles_and_lolcats_losing_them() {
     for dark in [false, true] {
         let theme = if dark { "dark" } else { "light" };
         for (view, name) in [("Map", "map"), ("By age", "age"), ("Score and loss", "score")] {
-            let mut harness = harness(Shown::new("retention", &NEEDLES), SIZE, dark);
+            let mut harness = harness(Shown::new("retention", &NEEDLES).studied(), SIZE, dark);
             harness.get_by_label(view).click();
             harness.run();
             results.add(harness.try_snapshot(format!("retention_needles_{name}_{theme}")));
         }
     }
-    let harness = harness(Shown::new("retention", &NEEDLES), SIZE, true);
+    let harness = harness(Shown::new("retention", &NEEDLES).studied(), SIZE, true);
     let said = |lane: &str| {
         let start = format!("Retention of 96 tokens in lane {lane}: median error now: needle ");
         let label = harness.get_by_label_contains(&start).accesskit_node().label().unwrap();
@@ -166,7 +84,7 @@ fn the_errors_of_the_map_are_those_that_hover_and_playhead_tell() {
     let map = &NEEDLES.studies.retention.of(&NEEDLES.plan).unwrap().map;
     let column = 31;
     let write = map.probes().columns()[column].writes;
-    let mut shown = Shown::new("retention", &NEEDLES);
+    let mut shown = Shown::new("retention", &NEEDLES).studied();
     shown.writes = write + 10;
     let mut harness = harness(shown, SIZE, true);
     // The row at the bottom: by role, the last of the hay.
@@ -196,7 +114,7 @@ fn the_errors_of_the_map_are_those_that_hover_and_playhead_tell() {
 fn a_map_is_asked_for_once_and_an_earlier_runs_is_not_drawn() {
     let plan = needles(|lanes| lanes.truncate(1));
     let traces = vec![plan.lanes[0].trace()];
-    let run = Run { plan: Arc::clone(&plan), traces, studies: Studies::default() };
+    let run = Run::of(Arc::new(plan), traces);
     let mut harness = harness(Shown::new("retention", &run), SIZE, true);
     // One full lane is little work: it was asked for in the first frame, and not again.
     harness.get_by_label_contains("Not followed yet. 96 tokens at every step: ");
@@ -205,9 +123,8 @@ fn a_map_is_asked_for_once_and_an_earlier_runs_is_not_drawn() {
     harness.get_by_label("Follow").click();
     harness.run();
     drop(harness);
-    let stale = Run { studies: Studies::default(), traces: vec![plan.lanes[0].trace()], plan };
-    let mut shown = Shown::new("retention", &stale);
-    shown.studies = &NEEDLES.studies;
+    let mut shown = Shown::new("retention", &run);
+    shown.found = Some(&NEEDLES.studies);
     let mut frames = Vec::new();
     let mut harness = Harness::builder().with_size(SIZE).build_ui_state(
         |ui, shown: &mut Shown<'_>| {
@@ -226,7 +143,7 @@ fn a_map_is_asked_for_once_and_an_earlier_runs_is_not_drawn() {
 
 #[test]
 fn a_study_can_be_stopped_and_keeps_what_it_found() {
-    let plan = needles(|_| {});
+    let plan = Arc::new(needles(|_| {}));
     let mut studies = Studies::default();
     follow(&plan, &mut studies, Follow { which: Which::Even, count: 512, seed: 0 });
     let start = Instant::now();
@@ -235,9 +152,8 @@ fn a_study_can_be_stopped_and_keeps_what_it_found() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let runs = Runs::default();
-    let wake: Wake = Arc::new(|| {});
-    studies.command(StudyCommand::Retention(Ask::Stop), &runs, &plan.session, None, &wake);
-    wait(&mut studies);
+    studies.command(StudyCommand::Retention(Ask::Stop), &runs, &plan.session, None, &wake());
+    wait(&mut studies, |s| s.retention.running());
     let finding = studies.retention.of(&plan).unwrap();
     assert!(finding.map.done(0) > 0 && finding.done.is_none() && studies.retention.error().is_none());
     assert!(studies.retention.quick().is_none(), "a stopped map says nothing of how long one takes");
@@ -247,7 +163,7 @@ fn a_study_can_be_stopped_and_keeps_what_it_found() {
 fn the_panel_is_sound_at_every_step_and_size_and_quick() {
     for view in ["Map", "By age", "Score and loss"] {
         for size in [vec2(160.0, 110.0), vec2(420.0, 260.0), SIZE] {
-            let mut shown = Shown::new("retention", &NEEDLES);
+            let mut shown = Shown::new("retention", &NEEDLES).studied();
             shown.selection.token = Some(2000);
             let mut harness = harness(shown, size, false);
             harness.get_by_label(view).click();
@@ -275,8 +191,7 @@ fn the_scores_panel_says_how_a_large_cache_was_filled() {
         lanes.retain(|l| l.name == "LoLA");
         lanes[0].params = lanes[0].params.clone().with("cache", 512);
     });
-    let traces = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap().traces;
-    let run = Run { plan, traces, studies: Studies::default() };
+    let run = Run::on(plan);
     let mut shown = Shown::new("sre", &run);
     // Window 256 and chunk 64: writes leave from step 4 on, 64 a step, so the cache is full after step 11.
     shown.writes = 10 * 64;

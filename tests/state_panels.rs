@@ -7,64 +7,27 @@
 mod panel;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::sync::LazyLock;
 
 use eframe::egui::{self, Vec2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
-use mnemoscope::app::states::{At, States};
+use mnemoscope::app::study::StudyCommand;
 use mnemoscope::app::study::spectrum::Ask;
-use mnemoscope::app::study::{Studies, StudyCommand, Wake};
-use mnemoscope::app::theme;
-use mnemoscope::engine::headless;
-use mnemoscope::layer::{Precision, Record, Snapshot};
+use mnemoscope::panel::Subject;
 use mnemoscope::panel::channel::ChannelPanel;
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection, Subject};
 use mnemoscope::param::Params;
-use mnemoscope::session::plan::Plan;
-use mnemoscope::session::{BackendChoice, LaneSpec, Session, Source, TaskSource};
-use mnemoscope::trace::{LaneTrace, TraceBlock};
+use mnemoscope::session::{LaneSpec, Session};
+use panel::{Run, Shown, harness, task, wait, wake};
 
-/// A plan, what its run wrote, the states at some moments, and the singular values of its first lane.
-struct Run {
-    plan: Arc<Plan>,
-    traces: Arc<Vec<LaneTrace>>,
-    states: Vec<(At, Arc<Snapshot>)>,
-    studies: Studies,
-}
-
-fn run(mut session: Session, lanes: Vec<LaneSpec>, moments: &[usize]) -> Run {
-    session.backend = BackendChoice::Cpu;
-    session.lanes = lanes;
-    let plan = Arc::new(Plan::new(&session, None).unwrap());
-    let traces = Arc::new(headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap().traces);
-    let mut states = Vec::new();
-    for (number, lane) in plan.lanes.iter().enumerate() {
-        let mut layer = lane.kind.cpu(&lane.setup, Precision::Single).unwrap();
-        for &writes in moments {
-            let chunks = lane.chunks_at(writes);
-            layer.advance(chunks - layer.position(), Record::StateOnly, &mut TraceBlock::default()).unwrap();
-            states.push(((number, chunks), Arc::new(layer.snapshot().unwrap())));
-        }
-    }
-    let mut studies = Studies::default();
-    follow(&mut studies, &plan, &traces, 0);
-    Run { plan, traces, states, studies }
-}
-
-/// Decomposes the states of a lane.
-fn follow(studies: &mut Studies, plan: &Arc<Plan>, traces: &Arc<Vec<LaneTrace>>, lane: usize) {
-    let wake: Wake = Arc::new(|| {});
-    studies.spectrum.start(plan, traces, lane, 0, &wake);
-    let start = Instant::now();
-    while studies.spectrum.running() && start.elapsed() < Duration::from_mins(2) {
-        studies.receive();
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    assert!(!studies.spectrum.running() && studies.spectrum.error().is_none());
+/// Runs a session with these lanes; the states after so many writes, and the singular values of its first lane.
+fn run(session: Session, lanes: Vec<LaneSpec>, moments: &[usize]) -> Run {
+    let mut run = Run::session(session, lanes).with_states(moments);
+    run.studies.spectrum.start(&run.plan, &run.traces, 0, 0, &wake());
+    wait(&mut run.studies, |s| s.spectrum.running());
+    assert!(run.studies.spectrum.error().is_none());
+    run
 }
 
 fn lola(cache: i64) -> Params {
@@ -92,79 +55,22 @@ static RECALL: LazyLock<Run> = LazyLock::new(|| {
 /// A long stream of small keys.
 static LONG: LazyLock<Run> = LazyLock::new(|| {
     let params = Params::default().with("T", 65_536).with("dk", 8).with("dv", 8);
-    let session = Session { source: Source::Task(TaskSource { name: "needles".to_owned(), params }), ..Session::default() };
+    let session = Session { source: task("needles", params), ..Session::default() };
     let sharp = |p: Params| p.with("fmap", "hedgehog").with("sharpness", 20.0);
     let lanes = vec![LaneSpec::new("linear", "linear", sharp(Params::default())), LaneSpec::new("LoLA", "lola", sharp(lola(64)))];
     run(session, lanes, &[50_048])
 });
 
-struct Shown<'a> {
-    panel: Box<dyn Panel>,
-    run: &'a Run,
-    studies: &'a Studies,
-    writes: usize,
-    lanes: Vec<usize>,
-    selection: Selection,
-    states: States,
-    commands: Vec<Command>,
-    spent: Duration,
+/// The state panel on a run.
+fn of_state(run: &Run) -> Shown<'_> {
+    Shown::new("state", run).studied()
 }
 
-impl<'a> Shown<'a> {
-    fn with(panel: Box<dyn Panel>, run: &'a Run) -> Self {
-        Self {
-            panel,
-            run,
-            studies: &run.studies,
-            writes: run.plan.stream.writes(),
-            lanes: (0..run.traces.len()).collect(),
-            selection: Selection::default(),
-            states: States::fixed(run.states.iter().cloned()),
-            commands: Vec::new(),
-            spent: Duration::ZERO,
-        }
-    }
-
-    fn state(run: &'a Run) -> Self {
-        Self::with((PANELS.iter().find(|p| p.name == "state").unwrap().make)(), run)
-    }
-
-    fn channel(run: &'a Run, channel: &'static str, lane: usize) -> Self {
-        Self { lanes: vec![lane], ..Self::with(Box::new(ChannelPanel::showing(channel)), run) }
-    }
-
-    fn ui(&mut self, ui: &mut egui::Ui) {
-        let dark = ui.visuals().dark_mode;
-        let looks: Vec<LaneLook<'_>> = self
-            .lanes
-            .iter()
-            .map(|&i| {
-                let plan = &self.run.plan.lanes[i];
-                LaneLook { plan, trace: &self.run.traces[i], spent: (0.0, 0), colour: theme::lane_colour(plan.colour, dark) }
-            })
-            .collect();
-        let look = Look {
-            plan: &self.run.plan,
-            lanes: &looks,
-            writes: self.writes,
-            reached: self.run.plan.stream.writes(),
-            kv_head: 0,
-            query_head: 0,
-            selection: &self.selection,
-            states: &self.states,
-            studies: self.studies,
-        };
-        self.commands.clear();
-        egui::Frame::central_panel(ui.style()).show(ui, |ui| {
-            let start = Instant::now();
-            self.panel.ui(ui, &look, &mut self.commands);
-            self.spent = start.elapsed();
-        });
-    }
-}
-
-fn harness(shown: Shown<'_>, size: Vec2, dark: bool) -> Harness<'_, Shown<'_>> {
-    panel::harness(shown, size, dark, Shown::ui)
+/// A channel of a lane.
+fn of_channel<'a>(run: &'a Run, channel: &'static str, lane: usize) -> Shown<'a> {
+    let mut shown = Shown::with(Box::new(ChannelPanel::showing(channel)), run).studied();
+    shown.lanes = vec![lane];
+    shown
 }
 
 const SIZE: Vec2 = vec2(560.0, 330.0);
@@ -187,7 +93,7 @@ fn every_view_of_a_state_in_both_themes() {
     for (name, run, writes) in [("capture", &*CAPTURE, 1600), ("recall", &RECALL, 3072), ("long", &LONG, 50_048)] {
         for dark in [false, true] {
             for view in VIEWS {
-                let mut shown = Shown::state(run);
+                let mut shown = of_state(run);
                 shown.writes = writes;
                 let mut harness = harness(shown, SIZE, dark);
                 harness.get_by_label(view).click();
@@ -206,11 +112,11 @@ fn every_kind_of_channel_in_both_themes() {
     for dark in [false, true] {
         let theme = if dark { "dark" } else { "light" };
         for (channel, lane) in cases {
-            let mut shown = Shown::channel(&CAPTURE, channel, lane);
+            let mut shown = of_channel(&CAPTURE, channel, lane);
             shown.writes = 1600;
             results.add(harness(shown, SIZE, dark).try_snapshot(format!("channel_{channel}_{theme}")));
         }
-        results.add(harness(Shown::channel(&LONG, "candidate_scores", 1), SIZE, dark).try_snapshot(format!("channel_long_{theme}")));
+        results.add(harness(of_channel(&LONG, "candidate_scores", 1), SIZE, dark).try_snapshot(format!("channel_long_{theme}")));
     }
 }
 
@@ -219,20 +125,20 @@ fn small_cells_still_make_sense() {
     let mut results = SnapshotResults::new();
     let small = vec2(300.0, 150.0);
     for view in VIEWS {
-        let mut shown = Shown::state(&CAPTURE);
+        let mut shown = of_state(&CAPTURE);
         shown.writes = 1600;
         let mut harness = harness(shown, small, true);
         harness.get_by_label(view).click();
         harness.run();
         results.add(harness.try_snapshot(format!("state_small_{}", view.to_lowercase())));
     }
-    results.add(harness(Shown::channel(&CAPTURE, "outputs", 1), small, true).try_snapshot("channel_small"));
+    results.add(harness(of_channel(&CAPTURE, "outputs", 1), small, true).try_snapshot("channel_small"));
 }
 
 #[test]
 fn the_heatmap_is_the_engines_state_to_the_last_digit() {
     let run = &*CAPTURE;
-    let mut shown = Shown::state(run);
+    let mut shown = of_state(run);
     (shown.writes, shown.lanes) = (1600, vec![1]);
     let mut harness = harness(shown, SIZE, true);
     let state = &run.states.iter().find(|(at, _)| *at == (1, 25)).unwrap().1;
@@ -257,7 +163,7 @@ fn the_heatmap_is_the_engines_state_to_the_last_digit() {
 #[test]
 fn the_spectrum_says_what_the_study_found_before_the_playhead() {
     let run = &*CAPTURE;
-    let mut shown = Shown::state(run);
+    let mut shown = of_state(run);
     shown.writes = 1600;
     let mut harness = harness(shown, SIZE, true);
     harness.get_by_label("Spectrum").click();
@@ -281,7 +187,7 @@ fn the_spectrum_says_what_the_study_found_before_the_playhead() {
 
 #[test]
 fn collisions_are_of_the_group_and_a_click_selects() {
-    let mut shown = Shown::state(&CAPTURE);
+    let mut shown = of_state(&CAPTURE);
     shown.selection.choose_group(&[5, 700, 701, 1900]);
     shown.writes = 1600;
     let mut harness = harness(shown, SIZE, false);
@@ -309,7 +215,9 @@ fn collisions_are_of_the_group_and_a_click_selects() {
 
 #[test]
 fn a_layer_without_a_feature_map_says_what_stands_in_for_it() {
-    let mut harness = harness(Shown { lanes: vec![2], ..Shown::state(&CAPTURE) }, SIZE, false);
+    let mut delta = of_state(&CAPTURE);
+    delta.lanes = vec![2];
+    let mut harness = harness(delta, SIZE, false);
     harness.get_by_label("Collisions").click();
     harness.run();
     harness.get_by_label_contains("phi(k) = k / |k|: no feature map");
@@ -319,7 +227,7 @@ fn a_layer_without_a_feature_map_says_what_stands_in_for_it() {
 fn the_normalisers_of_a_lane_are_those_it_recorded() {
     let run = &*CAPTURE;
     let Some(channel) = run.traces[1].channel("read_normaliser") else { return };
-    let mut shown = Shown::state(run);
+    let mut shown = of_state(run);
     (shown.writes, shown.lanes) = (1600, vec![1]);
     let mut harness = harness(shown, SIZE, true);
     harness.get_by_label("Normaliser").click();
@@ -340,7 +248,7 @@ fn the_normalisers_of_a_lane_are_those_it_recorded() {
 #[test]
 fn a_channel_is_exact_on_hover_and_a_click_selects_its_entry() {
     let run = &*CAPTURE;
-    let mut shown = Shown::channel(run, "outputs", 1);
+    let mut shown = of_channel(run, "outputs", 1);
     shown.writes = 1600;
     let mut harness = harness(shown, SIZE, true);
     let rect = harness.get_by_label_contains("Map of output of lane linear: 1600 of 2048 reads, 64 rows").rect();
@@ -366,7 +274,7 @@ fn what_is_no_number_is_counted_and_steps_can_be_chosen() {
     let threshold = run.traces[0].channel("threshold").unwrap();
     let nan = (0..threshold.heads()).map(|h| threshold.reals(h).iter().filter(|t| t.is_nan()).count()).sum::<usize>();
     assert!(nan > 0, "while the cache is not full there is no threshold");
-    let mut harness = harness(Shown::channel(run, "threshold", 0), SIZE, false);
+    let mut harness = harness(of_channel(run, "threshold", 0), SIZE, false);
     harness.get_by_label(&format!("{nan} NaN"));
     let rect = harness.get_by_label_contains("Line of admission threshold of lane LoLA, head 0: 32 of 32 steps").rect();
     let at = egui::pos2(rect.left() + 20.5 / 32.0 * rect.width(), rect.center().y);
@@ -380,7 +288,7 @@ fn what_is_no_number_is_counted_and_steps_can_be_chosen() {
 
 #[test]
 fn the_range_is_moved_by_keys_and_the_pointer_and_put_back() {
-    let mut shown = Shown::state(&CAPTURE);
+    let mut shown = of_state(&CAPTURE);
     (shown.writes, shown.lanes) = (1600, vec![1]);
     let mut harness = harness(shown, SIZE, true);
     let range = |harness: &Harness<'_, Shown<'_>>| {
@@ -414,7 +322,7 @@ fn the_range_is_moved_by_keys_and_the_pointer_and_put_back() {
 fn panels_are_sound_at_every_step_and_size() {
     for size in [vec2(120.0, 90.0), vec2(300.0, 150.0), vec2(420.0, 260.0)] {
         for view in VIEWS {
-            let mut shown = Shown::state(&CAPTURE);
+            let mut shown = of_state(&CAPTURE);
             shown.selection.token = Some(700);
             let mut harness = harness(shown, size, false);
             harness.get_by_label(view).click();
@@ -427,7 +335,7 @@ fn panels_are_sound_at_every_step_and_size() {
     }
     for (lane, trace) in CAPTURE.traces.iter().enumerate() {
         for channel in trace.channels() {
-            let mut harness = harness(Shown::channel(&CAPTURE, channel.spec().name, lane), vec2(300.0, 150.0), false);
+            let mut harness = harness(of_channel(&CAPTURE, channel.spec().name, lane), vec2(300.0, 150.0), false);
             for writes in [0, 1, 64, 1000, 2048] {
                 harness.state_mut().writes = writes;
                 harness.step();
@@ -440,8 +348,8 @@ fn panels_are_sound_at_every_step_and_size() {
 #[ignore = "prints times; for a person, in a release build"]
 fn times_on_a_long_stream() {
     let mut cases: Vec<(String, Shown<'_>, Option<&str>)> =
-        VIEWS.iter().map(|v| (format!("state {v}"), Shown::state(&LONG), Some(*v))).collect();
-    cases.extend(["candidate_scores", "candidates", "threshold"].map(|c| (format!("channel {c}"), Shown::channel(&LONG, c, 1), None)));
+        VIEWS.iter().map(|v| (format!("state {v}"), of_state(&LONG), Some(*v))).collect();
+    cases.extend(["candidate_scores", "candidates", "threshold"].map(|c| (format!("channel {c}"), of_channel(&LONG, c, 1), None)));
     for (name, shown, view) in cases {
         let mut harness = harness(shown, SIZE, true);
         if let Some(view) = view {

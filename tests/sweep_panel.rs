@@ -110,7 +110,7 @@ impl Shown {
 }
 
 fn harness(shown: Shown, size: Vec2, dark: bool) -> Harness<'static, Shown> {
-    panel::harness(shown, size, dark, Shown::ui)
+    panel::draw(shown, size, dark, Shown::ui)
 }
 
 const SIZE: Vec2 = vec2(620.0, 380.0);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::common::head_of;
@@ -35,29 +35,36 @@ impl Facts {
 /// The residency indices of the lanes, by lane and its key/value head; they grow with the traces.
 #[derive(Debug, Default)]
 pub struct Index {
-    plan: Option<Arc<Plan>>,
+    /// Weak, so that a run that is over is freed; its address is not used again while this lives.
+    plan: Weak<Plan>,
     of_lane: BTreeMap<(usize, usize), Residency>,
 }
 
 impl Index {
-    /// The index of lane number `number`, for the head shown, as far as its trace has come; `None` for a lane without a cache.
-    pub fn residency(&mut self, look: &Look<'_>, number: usize) -> Option<&Residency> {
+    /// The index of lane number `number`, for the head shown, as far as its trace has come, and that head; `None` for a lane without a
+    /// cache.
+    pub fn of(&mut self, look: &Look<'_>, number: usize) -> Option<(&Residency, usize)> {
         let lane = look.lanes.get(number)?;
-        let chunk = lane.plan.setup.chunk;
+        let setup = &lane.plan.setup;
         let (admitted, displaced) = (lane.trace.channel("admitted")?, lane.trace.channel("displaced")?);
         let head = head_of(admitted, look);
+        // A run that started again in the same plan has fewer steps than were indexed.
         let stale = |r: &Residency| r.steps() > admitted.len();
-        let same = self.plan.as_ref().is_some_and(|p| Arc::ptr_eq(p, look.plan));
+        let same = Weak::as_ptr(&self.plan) == Arc::as_ptr(look.plan);
         if !same || self.of_lane.get(&(number, head)).is_some_and(stale) {
             self.of_lane.clear();
-            self.plan = Some(Arc::clone(look.plan));
+            self.plan = Arc::downgrade(look.plan);
         }
-        let window = lane.plan.setup.params.size("window");
         let writes = look.plan.stream.writes();
-        let fresh = || Residency::new(window, chunk, writes).with_hands(&lane.plan.setup.hands, head);
+        let fresh = || Residency::new(setup.params.size("window"), setup.chunk, writes).with_hands(&setup.hands, head);
         let index = self.of_lane.entry((number, head)).or_insert_with(fresh);
         index.extend(admitted, displaced, head);
-        Some(index)
+        Some((index, head))
+    }
+
+    /// The index of lane number `number` alone.
+    pub fn residency(&mut self, look: &Look<'_>, number: usize) -> Option<&Residency> {
+        self.of(look, number).map(|(index, _)| index)
     }
 
     /// What is known of `write` in lane number `number` at the playhead.
@@ -220,7 +227,7 @@ fn plain(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -> Fac
         }
         _ => {
             let (setup, done) = (&lane.plan.setup, lane.plan.chunks_at(look.writes));
-            let head = setup.stream.kv_head_of(look.query_head);
+            let head = look.head_among(setup.stream.kv_heads());
             if let Some(step) = forgot(&setup.hands, head, write / setup.chunk + 1, done) {
                 return Facts::at(forgotten(step));
             }

@@ -6,10 +6,11 @@
 use eframe::egui::{Button, Label, RichText, Sense, Ui, vec2};
 
 use crate::app::command::{Command, SessionCommand};
+use crate::app::facts::Index;
 use crate::app::timeline_bar::token_text;
 use crate::layer::lola::residency::Place;
 use crate::panel::common::head_of;
-use crate::panel::{LaneLook, Look, Subject};
+use crate::panel::{Look, Subject};
 use crate::session::MAX_LANES;
 use crate::session::hand::{self, Act, Hand};
 use crate::session::plan::Plan;
@@ -30,8 +31,8 @@ pub struct Offer {
 }
 
 /// Buttons for all that can be done to `subject` at the playhead; nothing where nothing makes sense.
-pub fn buttons(ui: &mut Ui, look: &Look<'_>, subject: Subject, commands: &mut Vec<Command>) {
-    let offers = offers(look, subject);
+pub fn buttons(ui: &mut Ui, look: &Look<'_>, index: &mut Index, subject: Subject, commands: &mut Vec<Command>) {
+    let offers = offers(look, index, subject);
     if offers.is_empty() {
         return;
     }
@@ -65,15 +66,15 @@ pub fn buttons(ui: &mut Ui, look: &Look<'_>, subject: Subject, commands: &mut Ve
 
 /// All that can be done to `subject` at the playhead, lane by lane.
 #[must_use]
-pub fn offers(look: &Look<'_>, subject: Subject) -> Vec<Offer> {
+pub fn offers(look: &Look<'_>, index: &mut Index, subject: Subject) -> Vec<Offer> {
     let lanes = |one: Option<usize>| (0..look.lanes.len()).filter(move |n| one.is_none_or(|o| o == *n));
     let row = look.selection.row;
     let token = look.selection.token.filter(|w| *w < look.plan.stream.writes());
     match subject {
         Subject::Token(write) => {
-            lanes(None).flat_map(|n| of_write(look, n, write).into_iter().chain(of_move(look, n, row, Some(write)))).collect()
+            lanes(None).flat_map(|n| of_write(look, index, n, write).into_iter().chain(of_move(look, n, row, Some(write)))).collect()
         }
-        Subject::Slot { lane, write } => lanes(Some(lane)).flat_map(|n| of_write(look, n, write)).collect(),
+        Subject::Slot { lane, write } => lanes(Some(lane)).flat_map(|n| of_write(look, index, n, write)).collect(),
         Subject::Centroid { lane, row } => {
             let own = |n| of_move(look, n, Some((lane, row)), token).into_iter().chain(of_row(look, n, row));
             lanes(Some(lane)).flat_map(own).collect()
@@ -83,17 +84,10 @@ pub fn offers(look: &Look<'_>, subject: Subject) -> Vec<Offer> {
     }
 }
 
-/// The key/value head of the lane's own stream that is looked at.
-fn head(look: &Look<'_>, lane: &LaneLook<'_>) -> usize {
-    let heads = lane.plan.setup.stream.kv_heads();
-    let shown = if heads == look.plan.stream.kv_heads() { look.kv_head } else { look.query_head };
-    shown.min(heads - 1)
-}
-
 /// An offer, with what speaks against it.
 fn offer(look: &Look<'_>, number: usize, what: Act, label: String, effect: &str) -> Offer {
     let lane = &look.lanes[number];
-    let (step, kv_head) = (lane.plan.chunks_at(look.writes), head(look, lane));
+    let (step, kv_head) = (lane.plan.chunks_at(look.writes), look.head_of_lane(number));
     let hand = Hand { step, kv_head, what };
     let full = running(look.plan) >= MAX_LANES;
     let refused = if full {
@@ -115,42 +109,22 @@ fn running(plan: &Plan) -> usize {
 }
 
 /// What can be done to a write where there is a sparse cache.
-fn of_write(look: &Look<'_>, number: usize, write: usize) -> Vec<Offer> {
+fn of_write(look: &Look<'_>, index: &mut Index, number: usize, write: usize) -> Vec<Offer> {
     let lane = &look.lanes[number];
     let step = lane.plan.chunks_at(look.writes);
     let name = token_text(look.plan, write).map_or_else(|| format!("token {write}"), |text| format!("token {write} {text}"));
     let mut all = Vec::new();
-    let place = place(look, lane, write);
+    let place = index.residency(look, number).map(|r| r.at(write, step));
     if place == Some(Place::Cache) {
         let effect = format!("The pair of {name} leaves the cache and is folded into the state.");
         all.push(offer(look, number, Act::Evict { write }, format!("evict {write}"), &effect));
     }
-    let kept = hand::keeps(&lane.plan.setup.hands, head(look, lane), write, step);
+    let kept = hand::keeps(&lane.plan.setup.hands, look.head_of_lane(number), write, step);
     if matches!(place, Some(Place::Cache | Place::Window)) && !kept && lane.plan.setup.params.size("cache") > 0 {
         let effect = format!("The pair of {name} stays in the cache to the end, whatever its score.");
         all.push(offer(look, number, Act::Keep { write }, format!("keep {write}"), &effect));
     }
     all
-}
-
-/// Where a write is in a lane with a sparse cache, by the events of the trace: a write can only enter as it leaves the window.
-fn place(look: &Look<'_>, lane: &LaneLook<'_>, write: usize) -> Option<Place> {
-    let (admitted, displaced) = (lane.trace.channel("admitted")?, lane.trace.channel("displaced")?);
-    let (setup, head) = (&lane.plan.setup, head_of(admitted, look));
-    let (writes, window) = (setup.stream.writes(), setup.params.size("window"));
-    let done = lane.plan.chunks_at(look.writes).min(admitted.len()).min(displaced.len());
-    let written = (done * setup.chunk).min(writes);
-    if write >= written {
-        return Some(Place::NotYet);
-    }
-    if write + window >= written {
-        return Some(Place::Window);
-    }
-    let left_window = (write + window + 1).div_ceil(setup.chunk) - 1;
-    let id = write as i32;
-    let gone = || (left_window..done).any(|step| displaced.wholes_at(head, step).contains(&id));
-    let cached = admitted.wholes_at(head, left_window).contains(&id) && !gone();
-    Some(if cached { Place::Cache } else { Place::State })
 }
 
 /// A row of a lane's dictionary to a write.
@@ -175,7 +149,7 @@ fn grows(look: &Look<'_>, number: usize, row: usize) -> bool {
     let Some(sizes) = lane.trace.channel("sizes") else { return false };
     let step = lane.plan.chunks_at(look.writes);
     let in_use = step.checked_sub(1).and_then(|s| sizes.wholes_at(head_of(sizes, look), s).first().copied()).unwrap_or(0);
-    let dead = hand::deleted(&lane.plan.setup.hands, head(look, lane), row).is_some_and(|at| at <= step);
+    let dead = hand::deleted(&lane.plan.setup.hands, look.head_of_lane(number), row).is_some_and(|at| at <= step);
     row < in_use as usize && !dead
 }
 

@@ -97,12 +97,10 @@ pub fn lanes_with(look: &Look<'_>, channels: &[&str]) -> Vec<usize> {
 /// The head of a channel that is looked at.
 #[must_use]
 pub fn head_of(channel: &Channel, look: &Look<'_>) -> usize {
-    let head = match channel.spec().heads {
-        // A lane with a state for each query head has as many key/value heads as there are query heads.
-        Heads::KeyValue if channel.heads() == look.plan.stream.kv_heads() => look.kv_head,
-        Heads::KeyValue | Heads::Query => look.query_head,
-    };
-    head.min(channel.heads().saturating_sub(1))
+    match channel.spec().heads {
+        Heads::KeyValue => look.head_among(channel.heads()),
+        Heads::Query => look.query_head.min(channel.heads().saturating_sub(1)),
+    }
 }
 
 /// Chunks that a lane has both completed at the playhead and written to the channel.

@@ -108,6 +108,28 @@ pub struct Look<'a> {
     pub states: &'a States,
 }
 
+impl Look<'_> {
+    /// The head that is looked at among the `heads` key/value heads of a lane: one with a state for each query head has as many as there
+    /// are query heads.
+    #[must_use]
+    pub fn head_among(&self, heads: usize) -> usize {
+        let head = if heads == self.plan.stream.kv_heads() { self.kv_head } else { self.query_head };
+        head.min(heads.saturating_sub(1))
+    }
+
+    /// The head that is looked at of lane number `lane`, in its own stream.
+    #[must_use]
+    pub fn head_of_lane(&self, lane: usize) -> usize {
+        self.head_among(self.lanes[lane].plan.setup.stream.kv_heads())
+    }
+
+    /// The number of lane number `lane` in its plan: what the engine's states and the studies know it by.
+    #[must_use]
+    pub fn number_in_plan(&self, lane: usize) -> usize {
+        self.plan.lanes.iter().position(|l| std::ptr::eq(l, self.lanes[lane].plan)).unwrap_or(lane)
+    }
+}
+
 /// A panel.
 pub trait Panel {
     /// Draws itself into `ui`, all of it, and pushes what the user asked for.

@@ -22,10 +22,16 @@ pub fn options(theme: ThemeChoice) -> Options {
 
 /// A window on a session, its run complete and on screen.
 pub fn window(session: Session) -> Harness<'static, App> {
-    let builder = Harness::builder().with_size(vec2(1440.0, 900.0)).with_step_dt(1.0 / 60.0);
+    let harness = window_of(session, 900.0);
+    assert_eq!(harness.state().problem(), None);
+    harness
+}
+
+/// A window so high on a session, as soon as nothing is under way.
+pub fn window_of(session: Session, height: f32) -> Harness<'static, App> {
+    let builder = Harness::builder().with_size(vec2(1440.0, height)).with_step_dt(1.0 / 60.0);
     let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session, None, options(ThemeChoice::Dark)).unwrap());
     settle(&mut harness);
-    assert_eq!(harness.state().problem(), None);
     harness
 }
 

@@ -1,29 +1,16 @@
 //! Hands in the window: a branch, its line in the list of lanes, and back.
 
-use std::time::{Duration, Instant};
+#[path = "../common/window.rs"]
+mod common;
 
-use eframe::egui::vec2;
+use common::{settle, window_of};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
+use mnemoscope::app::App;
 use mnemoscope::app::command::{SessionCommand, TimeCommand};
-use mnemoscope::app::theme::ThemeChoice;
-use mnemoscope::app::{App, Options};
 use mnemoscope::session::{BackendChoice, LaneSpec, Session, Source, TaskSource};
 
 use super::*;
-
-fn settle(harness: &mut Harness<'_, App>) {
-    let start = Instant::now();
-    loop {
-        harness.step();
-        if harness.state().at_rest() {
-            break;
-        }
-        assert!(start.elapsed() < Duration::from_mins(4), "the window does not come to rest");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    harness.run_steps(4);
-}
 
 #[test]
 fn a_hand_makes_a_branch_whose_line_takes_it_away_again() {
@@ -32,10 +19,7 @@ fn a_hand_makes_a_branch_whose_line_takes_it_away_again() {
     let lola = Params::default().with("window", 32).with("chunk", 32).with("cache", 16);
     let lanes = vec![LaneSpec::new("LoLA", "lola", lola), LaneSpec::new("full", "full", Params::default())];
     let session = Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() };
-    let options = Options { preferences: None, theme: Some(ThemeChoice::Dark), without_times: true };
-    let builder = Harness::builder().with_size(vec2(1440.0, 1400.0)).with_step_dt(1.0 / 60.0);
-    let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session, None, options).unwrap());
-    settle(&mut harness);
+    let mut harness = window_of(session, 1400.0);
     harness.state_mut().ask(TimeCommand::Seek(128).into());
     settle(&mut harness);
     let forget = hand(4, 0, Act::Forget);

@@ -110,7 +110,7 @@ impl Inspector {
                 draw(ui, look, item, commands);
             }
             if held {
-                crate::app::hand::buttons(ui, look, subject, commands);
+                crate::app::hand::buttons(ui, look, index, subject, commands);
             }
             // Only for a token that is held: a search for every one that the pointer passes would be felt.
             if let (Subject::Token(write), true) = (subject, held) {

@@ -75,8 +75,8 @@ impl Panel for DictionaryMap {
             return;
         };
         // The lane may change in the row of controls: then the next frame draws the other.
-        let head = view::head(look, lane);
-        let number = view::number(look, lane);
+        let head = look.head_of_lane(lane);
+        let number = look.number_in_plan(lane);
         let known = look.studies.map.keys(look.plan, number, head).cloned();
         let now = ui.input(|i| i.time);
         let (seen, chunks) = (writes_seen(look, lane), chunks_seen(look, lane));

@@ -82,18 +82,6 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// The head of a lane's own stream that is looked at: one with a state for each query head has as many as there are query heads.
-pub(super) fn head(look: &Look<'_>, lane: usize) -> usize {
-    let own = look.lanes[lane].plan.setup.stream.kv_heads();
-    let head = if own == look.plan.stream.kv_heads() { look.kv_head } else { look.query_head };
-    head.min(own - 1)
-}
-
-/// A lane's number in its plan.
-pub(super) fn number(look: &Look<'_>, lane: usize) -> usize {
-    look.plan.lanes.iter().position(|l| std::ptr::eq(l, look.lanes[lane].plan)).unwrap_or(lane)
-}
-
 /// What is drawn, of which lane.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {

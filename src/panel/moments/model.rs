@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::layer::{Snapshot, StateArray};
 use crate::metric::ANSWER;
+use crate::metric::health::perplexity;
 use crate::panel::Look;
 use crate::panel::common::head_of;
 use crate::trace::Channel;
@@ -91,7 +92,7 @@ fn at_step(look: &Look<'_>, side: Side<'_>, name: &str) -> Option<f64> {
 fn of_head<'a>(look: &Look<'_>, state: Option<&'a Snapshot>, name: &str) -> Option<(Vec<f64>, &'a [usize])> {
     let array: &StateArray = state?.array(name)?;
     let (heads, shape) = array.shape.split_first()?;
-    let head = if *heads == look.plan.stream.kv_heads() { look.kv_head } else { look.query_head };
+    let head = look.head_among(*heads);
     let each: usize = shape.iter().product();
     let numbers = (head * each..(head + 1) * each).map(|i| array.values.get(i)).collect::<Option<Vec<f64>>>()?;
     Some((numbers, shape))
@@ -99,17 +100,6 @@ fn of_head<'a>(look: &Look<'_>, state: Option<&'a Snapshot>, name: &str) -> Opti
 
 fn norm(numbers: &[f64]) -> f64 {
     numbers.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-/// The perplexity exp(H) of counts; 0 without any.
-#[must_use]
-pub(super) fn perplexity(counts: &[f64]) -> f64 {
-    let total: f64 = counts.iter().sum();
-    if total <= 0.0 {
-        return 0.0;
-    }
-    let entropy: f64 = counts.iter().filter(|c| **c > 0.0).map(|c| -(c / total) * (c / total).ln()).sum();
-    entropy.exp()
 }
 
 /// The middle of numbers: of an even number of them the mean of the two.
@@ -145,7 +135,7 @@ fn quantities(look: &Look<'_>, a: Side<'_>, b: Side<'_>) -> Vec<Quantity> {
         (
             "perplexity of the counts",
             "exp(H(c / sum c)): as many rows as would be used if all were used alike",
-            both(&|s| counts(s, &|c| Some(perplexity(c)))),
+            both(&|s| counts(s, &|c| Some(perplexity(&c.iter().map(|c| *c as u32).collect::<Vec<_>>())))),
         ),
         ("pairs in the cache", "How many pairs the sparse cache holds", both(&cached)),
         (
@@ -247,10 +237,10 @@ mod tests {
 
     #[test]
     fn perplexity_counts_the_rows_that_are_used_alike() {
-        assert!((perplexity(&[5.0, 5.0, 5.0, 5.0]) - 4.0).abs() < 1e-12);
-        assert!((perplexity(&[9.0, 0.0]) - 1.0).abs() < 1e-12);
+        assert!((perplexity(&[5, 5, 5, 5]) - 4.0).abs() < 1e-12);
+        assert!((perplexity(&[9, 0]) - 1.0).abs() < 1e-12);
         // H(1/4, 3/4) = 0.5623.
-        assert!((perplexity(&[1.0, 3.0]) - 0.562_335_1_f64.exp()).abs() < 1e-6);
+        assert!((perplexity(&[1, 3]) - 0.562_335_1_f64.exp()).abs() < 1e-6);
         assert!(perplexity(&[]).abs() < 1e-12);
     }
 

@@ -1,23 +1,13 @@
-//! What the views of `LoLA`'s memories share: the index of who is where, the scores of the candidates, the choice of a view.
-
-use std::sync::{Arc, Weak};
+//! What the views of `LoLA`'s memories share: who is where, the scores of the candidates, the choice of a view.
 
 use eframe::egui::{ComboBox, Ui};
 
+use crate::app::facts::Index;
 use crate::layer::lola::residency::Residency;
 use crate::panel::Look;
-use crate::panel::common::{chunks_seen, head_of, lanes_with};
+use crate::panel::common::{chunks_seen, lanes_with};
 use crate::session::hand;
-use crate::session::plan::Plan;
 use crate::trace::LaneTrace;
-
-/// The index of one lane and head of one run, extended as the trace grows.
-pub(in crate::panel) struct Indexed {
-    plan: Weak<Plan>,
-    lane: usize,
-    head: usize,
-    index: Residency,
-}
 
 /// The lanes that keep a window, a cache and a state.
 pub(in crate::panel) fn lanes(look: &Look<'_>, channels: &[&str]) -> Vec<usize> {
@@ -26,27 +16,6 @@ pub(in crate::panel) fn lanes(look: &Look<'_>, channels: &[&str]) -> Vec<usize> 
         .filter(|&l| look.lanes[l].plan.kind.params().iter().any(|p| p.name == "window"))
         .filter(|&l| channels.iter().all(|c| look.lanes[l].trace.channel(c).is_some()))
         .collect()
-}
-
-/// Indexes what the trace of a lane has gained; the index, and the head that it is of.
-pub(in crate::panel) fn index<'a>(indexed: &'a mut Option<Indexed>, look: &Look<'_>, lane: usize) -> Option<(&'a Residency, usize)> {
-    let trace = look.lanes[lane].trace;
-    let (admitted, displaced) = (trace.channel("admitted")?, trace.channel("displaced")?);
-    let head = head_of(admitted, look);
-    let setup = &look.lanes[lane].plan.setup;
-    // A run that started again in the same plan has fewer steps than were indexed.
-    let same = |i: &Indexed| {
-        Weak::as_ptr(&i.plan) == Arc::as_ptr(look.plan) && (i.lane, i.head) == (lane, head) && i.index.steps() <= admitted.len()
-    };
-    let fresh = || {
-        let index = Residency::new(setup.params.size("window"), setup.chunk, look.plan.stream.writes());
-        let index = index.with_hands(&setup.hands, head);
-        Indexed { plan: Arc::downgrade(look.plan), lane, head, index }
-    };
-    let kept = indexed.take().filter(same).unwrap_or_else(fresh);
-    let index = &mut indexed.insert(kept).index;
-    index.extend(admitted, displaced, head);
-    Some((index, head))
 }
 
 /// What hands did to the cache of a lane's head at the end of a step, to be said beside what the update did: ` By hand after it: evict
@@ -72,8 +41,8 @@ pub(in crate::panel) struct Held<'a> {
 }
 
 /// Gathers what the views of a lane draw.
-pub(in crate::panel) fn held<'a>(indexed: &'a mut Option<Indexed>, look: &Look<'a>, lane: usize) -> Option<Held<'a>> {
-    let (index, head) = index(indexed, look, lane)?;
+pub(in crate::panel) fn held<'a>(index: &'a mut Index, look: &Look<'a>, lane: usize) -> Option<Held<'a>> {
+    let (index, head) = index.of(look, lane)?;
     let chunks = chunks_seen(look, lane).min(index.steps());
     Some(Held { index, trace: look.lanes[lane].trace, lane, head, chunks, chunk: look.lanes[lane].plan.setup.chunk })
 }

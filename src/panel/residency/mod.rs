@@ -13,7 +13,7 @@ mod text_rows;
 use eframe::egui::{Label, RichText, TextureHandle, Ui};
 
 pub(super) use self::events::{Exchange, heading, last_step, lists, short_name};
-pub(super) use self::held::{Held as Memories, Indexed, Tab, by_hand, index, lanes, tabs};
+pub(super) use self::held::{Held as Memories, Tab, by_hand, lanes, tabs};
 pub use self::picture::cells;
 
 use self::age::Age;
@@ -24,6 +24,7 @@ use self::text::Text;
 use super::common::{Canvas, Key, LaneChoice, marked, plural, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
+use crate::app::facts::Index;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::widget::cached::Cached;
 use crate::widget::palette::Ink;
@@ -68,7 +69,7 @@ pub struct ResidencyPanel {
     lane: LaneChoice,
     /// The text view has a choice of its own: every lane has tokens.
     text_lane: LaneChoice,
-    index: Option<Indexed>,
+    index: Index,
     picture: Cached<Key<Canvas>, TextureHandle>,
     events: Events,
     occupancy: Occupancy,

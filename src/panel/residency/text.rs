@@ -8,9 +8,10 @@ use eframe::egui::{
     vec2,
 };
 
-use super::held::{Indexed, held};
+use super::held::held;
 use super::text_rows::{PAD, Rows, shown};
 use crate::app::command::Command;
+use crate::app::facts::Index;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::common::{Key, chunks_seen, facts, head_of, is_marked, marked_name, point_at, role_name, token_name, writes_seen};
 use crate::panel::{Look, Pin};
@@ -68,9 +69,7 @@ impl Memory<'_> {
     /// Of a lane that folds all it sees into one state.
     fn state(look: &Look<'_>, lane: usize) -> Self {
         let (setup, seen) = (&look.lanes[lane].plan.setup, writes_seen(look, lane));
-        // A lane with a state for each query head has as many key/value heads as there are query heads.
-        let own = setup.stream.kv_heads();
-        let head = if own == look.plan.stream.kv_heads() { look.kv_head } else { look.query_head };
+        let head = look.head_of_lane(lane);
         let forgets = hand::forgotten(&setup.hands, head, usize::MAX).is_some();
         let from = hand::forgotten(&setup.hands, head, chunks_seen(look, lane)).map_or(0, |step| (step * setup.chunk).min(seen));
         Self::State { from, forgets }
@@ -85,7 +84,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new(look: &Look<'a>, lane: usize, indexed: &'a mut Option<Indexed>) -> Self {
+    fn new(look: &Look<'a>, lane: usize, indexed: &'a mut Index) -> Self {
         let (plan, trace) = (look.lanes[lane].plan, look.lanes[lane].trace);
         let (seen, written) = (writes_seen(look, lane), look.writes);
         let memory = if trace.channel("admitted").is_some() {
@@ -237,7 +236,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn show(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, indexed: &mut Option<Indexed>, commands: &mut Vec<Command>) {
+    pub(super) fn show(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, indexed: &mut Index, commands: &mut Vec<Command>) {
         let ink = Ink::of(ui);
         let places = Places::new(look, lane, indexed);
         let writes = look.plan.stream.writes();

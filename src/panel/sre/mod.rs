@@ -23,9 +23,10 @@ use self::quantiles::Quantiles;
 use self::step::this_step;
 use self::whole::Whole;
 use super::common::{Canvas, Key, LaneChoice, chunks_seen, cover, plural, words};
-use super::residency::{Indexed, Tab, index, lanes, tabs};
+use super::residency::{Tab, lanes, tabs};
 use super::{Look, Panel};
 use crate::app::command::Command;
+use crate::app::facts::Index;
 use crate::layer::lola::residency::Residency;
 use crate::session::hand::{self, Hand};
 use crate::trace::Channel;
@@ -79,7 +80,7 @@ const TABS: [Tab<View>; 5] = [
 pub struct Sre {
     view: View,
     lane: LaneChoice,
-    index: Option<Indexed>,
+    index: Index,
     binned: Cached<Key<()>, Option<Binned>>,
     picture: Cached<Key<Canvas>, [TextureHandle; 2]>,
     step: Cached<Key<()>, Vec<Candidate>>,
@@ -173,7 +174,7 @@ impl Sre {
     fn show(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, commands: &mut Vec<Command>) {
         let trace = look.lanes[lane].trace;
         let (Some(ids), Some(scores)) = (trace.channel("candidates"), trace.channel("candidate_scores")) else { return };
-        let Some((index, head)) = index(&mut self.index, look, lane) else { return };
+        let Some((index, head)) = self.index.of(look, lane) else { return };
         let setup = &look.lanes[lane].plan.setup;
         let steps = look.plan.stream.chunks(setup.chunk);
         let covered = cover(scores.len(), chunks_seen(look, lane).min(scores.len()), steps);

@@ -3,9 +3,10 @@
 use super::Sre;
 use super::blind::{self, Crowd, admitted_blindly, blind, crowds};
 use super::model::{Candidate, Fate, candidates};
+use crate::app::facts::Index;
 use crate::panel::Look;
 use crate::panel::common::{Key, chunks_seen, plural};
-use crate::panel::residency::{Indexed, by_hand, index};
+use crate::panel::residency::by_hand;
 use crate::widget::cached::Cached;
 use crate::widget::ticks::number;
 
@@ -30,15 +31,10 @@ fn label_of(score: &str, unit: &str) -> String {
 }
 
 /// The sentence under the lane's name.
-pub(super) fn sentence(
-    look: &Look<'_>,
-    lane: usize,
-    held: &mut Option<Indexed>,
-    step_list: &mut Cached<Key<()>, Vec<Candidate>>,
-) -> Option<String> {
+pub(super) fn sentence(look: &Look<'_>, lane: usize, index: &mut Index, step_list: &mut Cached<Key<()>, Vec<Candidate>>) -> Option<String> {
     let trace = look.lanes[lane].trace;
     let (ids, scores) = (trace.channel("candidates")?, trace.channel("candidate_scores")?);
-    let (index, head) = index(held, look, lane)?;
+    let (index, head) = index.of(look, lane)?;
     let chunks = chunks_seen(look, lane).min(index.steps());
     let step = chunks.checked_sub(1)?;
     let list = step_list.get(Key::new(look, lane, head, step + 1, ()), || candidates(ids, scores, index, head, step));
@@ -65,7 +61,7 @@ pub(super) fn sentence(
 pub(super) fn of_the_state(look: &Look<'_>, lane: usize, panel: &mut Sre) -> Option<Vec<String>> {
     let trace = look.lanes[lane].trace;
     let (ids, scores, admitted) = (trace.channel("candidates")?, trace.channel("candidate_scores")?, trace.channel("admitted")?);
-    let (index, head) = index(&mut panel.index, look, lane)?;
+    let (index, head) = panel.index.of(look, lane)?;
     let done = chunks_seen(look, lane).min(index.steps());
     let step = done.checked_sub(1)?;
     let list = panel.step.get(Key::new(look, lane, head, done, ()), || candidates(ids, scores, index, head, step));

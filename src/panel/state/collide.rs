@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use eframe::egui::{Align2, FontId, Label, Rect, RichText, Role, Sense, Stroke, TextureHandle, Ui, WidgetInfo, pos2, vec2};
 
 use super::gram::{Gram, MOST, Near, off_diagonal, thinned};
-use super::{empty, has_map, head_of_lane};
+use super::{empty, has_map};
 use crate::app::command::Command;
 use crate::layer::feature::FeatureMap;
 use crate::panel::Look;
@@ -52,7 +52,7 @@ impl Collide {
     pub(super) fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, commands: &mut Vec<Command>) {
         let (tokens, why) = self.tokens(ui, look, lane);
         let plan = look.lanes[lane].plan;
-        let head = head_of_lane(look, lane);
+        let head = look.head_of_lane(lane);
         let map = self.map.get(Key::new(look, lane, 0, 0, ()), || {
             has_map(look, lane).then(|| FeatureMap::<f64>::new(plan.kind.name(), &plan.setup).ok()).flatten()
         });
@@ -95,7 +95,7 @@ impl Collide {
             };
             return (shown, why);
         }
-        let head = head_of_lane(look, lane);
+        let head = look.head_of_lane(lane);
         let of_role = marked(stream).map(|(name, all)| (name.to_owned(), before(&all)));
         let Some((name, role)) = of_role.filter(|(_, all)| !all.is_empty()) else {
             let from = look.writes.saturating_sub(MOST / 2);

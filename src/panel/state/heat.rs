@@ -2,7 +2,7 @@
 
 use eframe::egui::{Label, RichText, TextureHandle, Ui, vec2};
 
-use super::{empty, head_of_lane, letter, number_in_plan, numbers_of};
+use super::{empty, letter, numbers_of};
 use crate::layer::Snapshot;
 use crate::panel::Look;
 use crate::panel::common::{Canvas, Key, canvas, chunks_seen, facts, texture};
@@ -66,7 +66,7 @@ fn held(state: &Snapshot, head: usize) -> Option<Held> {
 impl Heat {
     pub(super) fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize) {
         let chunks = chunks_seen(look, lane);
-        let (number_of_lane, name) = (number_in_plan(look, lane), letter(look, lane));
+        let (number_of_lane, name) = (look.number_in_plan(lane), letter(look, lane));
         if chunks == 0 {
             empty(ui, &format!("No chunk has been read yet: {name} is zero."));
             return;
@@ -76,7 +76,7 @@ impl Heat {
             empty(ui, "The state is being computed.");
             return;
         };
-        let head = head_of_lane(look, lane);
+        let head = look.head_of_lane(lane);
         let key = Key::new(look, lane, head, state.position, ());
         let Some(held) = self.held.get(key, || held(state, head)) else {
             empty(ui, "This lane's state holds no matrix.");

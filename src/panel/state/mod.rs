@@ -84,18 +84,6 @@ impl Panel for StatePanel {
     }
 }
 
-/// A lane's number in its plan: what the engine's states and the studies know it by.
-fn number_in_plan(look: &Look<'_>, lane: usize) -> usize {
-    look.plan.lanes.iter().position(|p| std::ptr::eq(p, look.lanes[lane].plan)).unwrap_or(lane)
-}
-
-/// The head of a lane's own stream that is looked at: with maps of its own for each query head a lane has one state for each.
-fn head_of_lane(look: &Look<'_>, lane: usize) -> usize {
-    let heads = look.lanes[lane].plan.setup.stream.kv_heads();
-    let head = if heads == look.plan.stream.kv_heads() { look.kv_head } else { look.query_head };
-    head.min(heads.saturating_sub(1))
-}
-
 /// The letter of a lane's state: H beside a normaliser, else S.
 fn letter(look: &Look<'_>, lane: usize) -> &'static str {
     if has_map(look, lane) { "H" } else { "S" }

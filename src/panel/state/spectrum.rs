@@ -2,7 +2,7 @@
 
 use eframe::egui::{Color32, Label, Mesh, Pos2, ProgressBar, Response, RichText, Shape, Stroke, Ui, Vec2, vec2};
 
-use super::{empty, head_of_lane, letter, number_in_plan};
+use super::{empty, letter};
 use crate::app::command::{Command, ViewCommand};
 use crate::app::study::StudyCommand;
 use crate::app::study::spectrum::{Ask, Finding, Sample};
@@ -53,7 +53,7 @@ impl Held<'_> {
 
 impl Through {
     pub(super) fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, commands: &mut Vec<Command>) {
-        let (number_of_lane, head) = (number_in_plan(look, lane), head_of_lane(look, lane));
+        let (number_of_lane, head) = (look.number_in_plan(lane), look.head_of_lane(lane));
         let study = &look.studies.spectrum;
         let Some(finding) = study.of(look.plan, number_of_lane, head) else {
             if look.reached < look.plan.stream.writes() {
