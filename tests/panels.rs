@@ -19,7 +19,7 @@ use mnemoscope::layer::{Setup, kind};
 use mnemoscope::panel::PANELS;
 use mnemoscope::param::{Params, Resolved};
 use mnemoscope::session::plan::{Plan, PlanLane};
-use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, VERSION, View};
+use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source};
 use mnemoscope::stream::capture::{BUNDLED, Capture};
 use mnemoscope::stream::{Labels, Roles, Stream, StreamParts, Targets};
 use mnemoscope::trace::{LaneTrace, TraceBlock, Values};
@@ -47,14 +47,13 @@ fn plan(stream: Stream, source: CaptureSource, lanes: Vec<LaneSpec>) -> Plan {
     });
     let lanes_made: Vec<PlanLane> = lanes_made.collect();
     let step = lanes_made.iter().map(|l| l.setup.chunk).min().unwrap();
-    let session =
-        Session { version: VERSION, source: Source::Capture(source), seed: 0, lanes, backend: BackendChoice::Cpu, view: View::default() };
+    let session = Session { source: Source::Capture(source), lanes, backend: BackendChoice::Cpu, ..Session::default() };
     Plan { session, stream, lanes: lanes_made, step }
 }
 
 /// The bundled needle prompt over four memories, as the program opens it.
 static CAPTURE: LazyLock<Run> = LazyLock::new(|| {
-    let source = CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: None };
+    let source = CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: None, sha256: None };
     let stream = Capture::bundled().unwrap().stream(&source).unwrap();
     let lanes = vec![
         lane("OVQ", "ovq", Params::default().with("n_max", 512).with("chunk", 64)),
@@ -94,7 +93,7 @@ fn every_panel_on_the_bundled_capture_in_both_themes() {
 /// kind are there.
 fn long() -> Run {
     const T: usize = 65_536;
-    let source = CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: None };
+    let source = CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: None, sha256: None };
     let codes = Array2::<f32>::eye(4);
     let roles = Roles {
         names: vec!["hay".to_owned(), "needle".to_owned()],

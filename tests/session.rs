@@ -42,7 +42,7 @@ fn the_short_form_and_the_long_form_are_the_same() {
     let long = r#"(source: Capture((path: "a.safetensors", layer: Some(12), kv_heads: Some([0]))), view: (position: Some(64)))"#;
     let session = read(short).unwrap();
     assert_eq!(read(long).unwrap(), session);
-    let source = CaptureSource { path: "a.safetensors".into(), layer: Some(12), kv_heads: Some(vec![0]), tokens: None };
+    let source = CaptureSource { path: "a.safetensors".into(), layer: Some(12), kv_heads: Some(vec![0]), tokens: None, sha256: None };
     assert_eq!((session.source, session.view.position), (Source::Capture(source), Some(64)));
 }
 
@@ -71,10 +71,10 @@ fn mistakes_are_named_with_their_place() {
 #[test]
 fn another_version_is_told_before_its_fields_are() {
     assert_eq!(
-        message("(version: 2, tomorrow: [1, 2], lanes: 5)"),
-        "a.ron: `version` is 2, but this program reads sessions of version 1; a newer Mnemoscope wrote it"
+        message("(version: 3, tomorrow: [1, 2], lanes: 5)"),
+        "a.ron: `version` is 3, but this program reads sessions of the versions 1 to 2; a newer Mnemoscope wrote it"
     );
-    assert_eq!(message("(version: 0)"), "a.ron: `version` is 0, but this program reads sessions of version 1");
+    assert_eq!(message("(version: 0)"), "a.ron: `version` is 0, but this program reads sessions of the versions 1 to 2");
 }
 
 #[test]

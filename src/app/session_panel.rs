@@ -101,7 +101,7 @@ fn source(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
     labelled(ui, "source", |ui| {
         let combo = ComboBox::from_id_salt("source").selected_text(title).width(ui.available_width()).truncate();
         let response = combo.show_ui(ui, |ui| {
-            let bundled = CaptureSource { path: BUNDLED.into(), layer: None, kv_heads: None, tokens: None };
+            let bundled = CaptureSource { path: BUNDLED.into(), layer: None, kv_heads: None, tokens: None, sha256: None };
             if ui.selectable_label(false, "Bundled capture").on_hover_text("A needle prompt of a real model").clicked() {
                 pick = Some(Source::Capture(bundled));
             }

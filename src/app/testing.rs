@@ -6,7 +6,7 @@ use ndarray::Array3;
 
 use crate::param::Params;
 use crate::session::plan::Plan;
-use crate::session::{BackendChoice, Session, Source, TaskSource, VERSION, View};
+use crate::session::{BackendChoice, Session, Source, TaskSource};
 use crate::stream::{Labels, Roles, Stream, StreamParts, Targets};
 
 /// A plan without lanes over `writes` writes of one head; the writes 10 to 12 are marked as a needle.
@@ -32,12 +32,10 @@ pub fn plan(writes: usize, step: usize) -> Arc<Plan> {
         labels,
     };
     let session = Session {
-        version: VERSION,
         source: Source::Task(TaskSource { name: "test".to_owned(), params: Params::default() }),
-        seed: 0,
         lanes: Vec::new(),
         backend: BackendChoice::Cpu,
-        view: View::default(),
+        ..Session::default()
     };
     Arc::new(Plan { session, stream: Arc::new(Stream::new(parts).unwrap()), lanes: Vec::new(), step })
 }

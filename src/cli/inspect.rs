@@ -235,7 +235,7 @@ mod tests {
         let mut out = Vec::new();
         let error = Args { file: path.clone(), json: false }.execute(&mut out).unwrap_err();
         assert_eq!(error.to_string(), format!("{}: a.n_max is 0, but must be from 1 to 16384", path.display()));
-        assert!(String::from_utf8(out).unwrap().starts_with("a session of version 1, seed 0, backend auto\nsource: capture bundled"));
+        assert!(String::from_utf8(out).unwrap().starts_with("a session of version 2, seed 0, backend auto\nsource: capture bundled"));
         std::fs::write(&path, "(source: Task(name: \"needles\"), lanes: [(name: \"a\", layer: \"ovq\", params: {\"n_max\": 256})])")
             .unwrap();
         let text = printed(path.to_str().unwrap(), false);

@@ -12,7 +12,7 @@ use crate::layer::effective::{Effective, ReadOf};
 use crate::layer::{Cost, Layer, LayerError, LayerKind, Precision, Record, Setup, Snapshot, StateArray};
 use crate::param::{ParamError, ParamSpec, Params, Resolved};
 use crate::session::plan::{Plan, PlanLane};
-use crate::session::{BackendChoice, LaneSpec, Session, Source, TaskSource, VERSION, View};
+use crate::session::{BackendChoice, LaneSpec, Session, Source, TaskSource};
 use crate::stream::{Labels, Stream, StreamParts, Targets};
 use crate::trace::{Axis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
 
@@ -248,12 +248,9 @@ pub fn plan(writes: usize, chunks: &[usize]) -> Arc<Plan> {
     let lanes = chunks.iter().enumerate().map(|(index, &chunk)| lane(&stream, index, chunk)).collect::<Vec<_>>();
     let spec = |l: &PlanLane| LaneSpec::new(&l.name, "decay", Params::default());
     let session = Session {
-        version: VERSION,
         source: Source::Task(TaskSource { name: "none".to_owned(), params: Params::default() }),
-        seed: 0,
         lanes: lanes.iter().map(spec).collect(),
-        backend: BackendChoice::Auto,
-        view: View::default(),
+        ..Session::default()
     };
     let step = chunks.iter().copied().min().unwrap_or(64);
     Arc::new(Plan { session, stream, lanes, step })

@@ -20,6 +20,9 @@ use crate::stream::capture::{BUNDLED, Capture, CaptureError};
 /// A session file larger than this is something else.
 const MAX_BYTES: u64 = 16 << 20;
 
+/// The oldest version that is read. Version 1 has no title, caption, notes, bookmarks or hash of its capture; all else is as it was.
+const OLDEST: u32 = 1;
+
 /// Why a session cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[allow(missing_docs, reason = "each variant's own line explains its fields")]
@@ -31,7 +34,7 @@ pub enum SessionError {
     #[error("{file}:{line}:{column}: {}{reason}", if path.is_empty() { String::new() } else { format!("in `{path}`: ") })]
     Syntax { file: String, line: usize, column: usize, path: String, reason: String },
     /// The file was written by another version of the program.
-    #[error("{file}: `version` is {found}, but this program reads sessions of version {VERSION}{}", if *found > VERSION { "; a newer Mnemoscope wrote it" } else { "" })]
+    #[error("{file}: `version` is {found}, but this program reads sessions of the versions {OLDEST} to {VERSION}{}", if *found > VERSION { "; a newer Mnemoscope wrote it" } else { "" })]
     Version { file: String, found: u32 },
     /// It is a capture, and that cannot be read.
     #[error(transparent)]
@@ -68,7 +71,7 @@ impl Session {
         // The version first: a newer file may have fields that this program does not know.
         let outline = options().from_str::<Outline>(text);
         if let Ok(Outline { version: Some(found), .. }) = outline
-            && found != VERSION
+            && !(OLDEST..=VERSION).contains(&found)
         {
             return Err(SessionError::Version { file: file.to_owned(), found });
         }
@@ -83,7 +86,7 @@ impl Session {
             Ok(Outline { lanes: None, .. }) => LaneSpec::first_of(&session.source),
             _ => session.lanes,
         };
-        Ok(Self { lanes, ..session })
+        Ok(Self { lanes, version: VERSION, ..session })
     }
 
     /// The session as text: the same session gives the same text.

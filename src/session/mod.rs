@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use crate::param::Params;
 use crate::stream::capture::BUNDLED;
 
-/// The version of the file that this program writes.
-pub const VERSION: u32 = 1;
+/// The version of the file that this program writes: 2 since a session has a title, notes and bookmarks, and names its capture by its
+/// content. See [`file`] for how older ones are read.
+pub const VERSION: u32 = 2;
 
 /// The most lanes that run at once. A session may hold more, switched off.
 pub const MAX_LANES: usize = 8;
@@ -34,6 +35,12 @@ pub const MAX_LANES: usize = 8;
 pub struct Session {
     /// The version of the format, [`VERSION`] when written.
     pub version: u32,
+    /// What it is called on the start page and above pictures; empty: its source names it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// What there is to see in it, in a few sentences.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub caption: String,
     /// Where the stream comes from.
     pub source: Source,
     /// The seed of the task, and of everything that is drawn in a lane whose own `seed` is not set.
@@ -44,6 +51,12 @@ pub struct Session {
     pub backend: BackendChoice,
     /// What is looked at.
     pub view: View,
+    /// Moments worth coming back to, in the order of their positions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bookmarks: Vec<Bookmark>,
+    /// The user's own notes.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub notes: String,
 }
 
 impl Default for Session {
@@ -51,13 +64,28 @@ impl Default for Session {
     fn default() -> Self {
         Self {
             version: VERSION,
+            title: String::new(),
+            caption: String::new(),
             source: Source::Capture(CaptureSource::bundled()),
             seed: 0,
             lanes: LaneSpec::first_of(&Source::Capture(CaptureSource::bundled())),
             backend: BackendChoice::Auto,
             view: View::default(),
+            bookmarks: Vec::new(),
+            notes: String::new(),
         }
     }
+}
+
+/// A moment of a run with a caption.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bookmark {
+    /// Where the playhead stands: writes seen. Unlike a number of steps it means the same whatever the lanes' chunks are.
+    pub position: usize,
+    /// What there is to see.
+    #[serde(default)]
+    pub caption: String,
 }
 
 impl Session {
@@ -111,13 +139,16 @@ pub struct CaptureSource {
     /// Only the first so many tokens, where it is given.
     #[serde(default)]
     pub tokens: Option<usize>,
+    /// The SHA-256 of the file, in 64 hexadecimal digits, where it is known: another file under the same name is not taken for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 impl CaptureSource {
     /// All of the file `path`'s first layer.
     #[must_use]
     pub fn of(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), layer: None, kv_heads: None, tokens: None }
+        Self { path: path.into(), layer: None, kv_heads: None, tokens: None, sha256: None }
     }
 
     /// The capture inside the program.

@@ -41,7 +41,7 @@ fn small(meta: &[(&str, &str)]) -> tempfile::NamedTempFile {
 }
 
 fn source() -> CaptureSource {
-    CaptureSource { path: PathBuf::new(), layer: None, kv_heads: None, tokens: None }
+    CaptureSource { path: PathBuf::new(), layer: None, kv_heads: None, tokens: None, sha256: None }
 }
 
 fn message(file: &tempfile::NamedTempFile, source: &CaptureSource) -> String {
