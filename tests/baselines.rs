@@ -122,7 +122,10 @@ fn kind(name: &str) -> &'static dyn LayerKind {
 fn all() -> Vec<(&'static dyn LayerKind, Params)> {
     let maps = ["elu1", "relu", "hedgehog", "taylor2", "favor"];
     let linear = maps.map(|m| (kind("linear"), Params::default().with("fmap", m).with("features", 16)));
-    [(kind("full"), Params::default()), (kind("window"), Params::default().with("window", 20))].into_iter().chain(linear).collect()
+    // Large enough to matter, and larger for every further write.
+    let misplaced = (kind("linear"), Params::default().with("epsilon", 0.25).with("epsilon_at", "mean"));
+    let plain = [(kind("full"), Params::default()), (kind("window"), Params::default().with("window", 20)), misplaced];
+    plain.into_iter().chain(linear).collect()
 }
 
 #[test]
@@ -169,6 +172,32 @@ fn effective_attention_gives_the_outputs() {
             assert_near(&outputs(&trace, heads), &expected, 1e-4, &format!("{} {params:?} on {}", kind.name(), engine.name()));
         }
     }
+}
+
+/// (H / t) / (s / t + epsilon) is H / (s + t epsilon): a read after t writes, with the epsilon in the mean, is one with t times as
+/// much in the sum. A quarter times a whole number is exact, so that the two are the same bits.
+#[test]
+fn an_epsilon_in_the_mean_is_t_times_as_much_in_the_sum() {
+    let s = stream(Shape { writes: 70, reads: 9, ..SMALL });
+    let linear = kind("linear");
+    let outputs = |engine: &Engine, epsilon: f64, at: &str| {
+        let params = Params::default().with("epsilon", epsilon).with("epsilon_at", at);
+        run(linear, engine, &setup(linear, &s, &params, 20)).0
+    };
+    for engine in Engine::single().into_iter().chain([Engine::Double]) {
+        let mean = outputs(&engine, 0.25, "mean");
+        assert_ne!(mean, outputs(&engine, 0.25, "sum"), "{}", engine.name());
+        for (read, &after) in s.after().iter().enumerate() {
+            let sum = outputs(&engine, 0.25 * f64::from(after), "sum");
+            for (m, s) in mean.iter().zip(&sum) {
+                let of = read * SMALL.dv..(read + 1) * SMALL.dv;
+                assert_eq!(m[of.clone()], s[of], "read {read} after {after} writes on {}", engine.name());
+            }
+        }
+    }
+    // And in the sum it is what the definition says.
+    let expected = by_definition(&s, usize::MAX, 0.25, |q, k| dot(&elu1(q), &elu1(k)));
+    assert_near(&outputs(&Engine::Double, 0.25, "sum"), &expected, 1e-12, "an epsilon of a quarter");
 }
 
 #[test]

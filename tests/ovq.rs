@@ -274,7 +274,7 @@ fn by_the_page(setup: &Setup, kv: usize) -> Page {
             }
             let m = members.len() as f64;
             let just_founded = counts[j] == 0.0;
-            counts[j] += m;
+            counts[j] = if p.choice("counts") == "float16" { half_by_the_page(counts[j] + m) } else { counts[j] + m };
             let rate = if p.choice("rate") == "constant" && !just_founded { p.float("constant_rate") } else { m / counts[j] };
             for (row, of) in [(&mut dict_k[j], &keys), (&mut dict_v[j], &values)] {
                 for (d, x) in row.iter_mut().enumerate() {
@@ -288,6 +288,12 @@ fn by_the_page(setup: &Setup, kv: usize) -> Page {
         }
     }
     page
+}
+
+/// A whole number in 11 bits: the nearest multiple of the last bit's worth, of two the one that is even in it.
+fn half_by_the_page(x: f64) -> f64 {
+    let unit = 2_f64.powf((x.log2().floor() - 10.0).max(0.0));
+    (x / unit).round_ties_even() * unit
 }
 
 /// Holds a trace against the page: choices exactly, numbers as closely as `near` for outputs and for similarities.
@@ -396,6 +402,31 @@ fn equal_keys_go_to_the_lower_row_and_found_in_the_order_of_the_stream() {
     }
 }
 
+/// One row gets everything. One write a chunk: in half floats its count stalls at 2048, and with it the learning rate. 64 a chunk: every
+/// sum is a half float, and nothing changes, to the bit.
+#[test]
+fn counts_in_half_floats_stall_where_a_chunk_adds_one() {
+    let run = |counts: &str, chunk: i64| {
+        let workload = Workload { dk: 3, dv: 2, reads: 12, ..Workload::causal(2200) };
+        let params = Params::default().with("n_max", 1).with("chunk", chunk).with("counts", counts);
+        let setup = workload.setup(ovq(), &params).unwrap();
+        let outcome = cpu(&setup, Precision::Single, 3);
+        let derived = ovq().derived(&setup, &outcome.0, 0);
+        let told = derived.iter().find(|d| d.name == "counts").unwrap().values.as_i32().unwrap().last().copied();
+        let held = outcome.1.array("counts").unwrap().values.as_i32().unwrap().to_vec();
+        assert_eq!(held, [told.unwrap()], "what is told of the counts is what the layer has");
+        check_effective(&setup, &outcome.0);
+        (held[0], outcome)
+    };
+    assert_eq!([run("float32", 1).0, run("float16", 1).0], [2200, 2048]);
+    let ((a, exact), (b, half)) = (run("float32", 64), run("float16", 64));
+    assert_eq!([a, b], [2200, 2200]);
+    assert_same(&exact, &half);
+    // Three a chunk: 682 chunks make 2046, the next 2048 (of 2049), and each of the 50 that follow four more (2051 is 2052); one write is left,
+    // and lost.
+    assert_eq!(run("float16", 3).0, 2048 + 4 * 50);
+}
+
 #[test]
 fn what_is_beyond_a_limit_is_named() {
     let setup = |workload: Workload| workload.setup(ovq(), &Params::default());
@@ -447,6 +478,11 @@ fn gpu_setups() -> Vec<Setup> {
         setup(
             Workload { dk: 6, dv: 3, kv_heads: 2, query_heads: 4, ..base },
             Params::default().with("n_max", 24).with("chunk", 16).with("founding", "farthest-point").with("rate", "constant"),
+        ),
+        // Counts in half floats, beyond what they can tell apart: every chunk of three counts for four.
+        setup(
+            Workload { dk: 2, dv: 2, reads: 20, ..Workload::causal(2300) },
+            Params::default().with("n_max", 1).with("chunk", 3).with("counts", "float16"),
         ),
         // So many rounds of such keys that they need two dispatches; every write of the first chunk founds a row.
         setup(

@@ -1,15 +1,22 @@
 // Sums the slices of `read.wgsl` and divides: phi(q)^T H / (phi(q)^T s + EPSILON). One thread a number: the outputs, and what each read
 // is divided by.
 //
-// Constants: GROUP, DV, SLICES, EPSILON.
+// Constants: GROUP, DV, SLICES, EPSILON, OF_MEAN: it is added to the mean over the writes seen, t times as much in the sum.
 
 // [query heads * reads of the batch, SLICES, DV + 1]: numerator, normaliser.
 @group(0) @binding(0) var<storage, read> parts: array<f32>;
 // [query heads * reads of the batch, DV + 1]: outputs, then phi(q)^T s.
 @group(0) @binding(1) var<storage, read_write> outputs: array<f32>;
 
-// Query heads x reads of the batch.
-var<immediate> rows: u32;
+// Of every read, the writes that it sees.
+@group(0) @binding(2) var<storage, read> after: array<u32>;
+
+struct Step {
+    rows: u32,             // query heads x reads of the batch
+    batch_first_read: u32,
+    batch_reads: u32,
+}
+var<immediate> step: Step;
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -18,7 +25,7 @@ fn main(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = flat_group(group, groups) * GROUP + lane;
-    if index >= rows * (DV + 1u) {
+    if index >= step.rows * (DV + 1u) {
         return;
     }
     let row = index / (DV + 1u);
@@ -30,5 +37,9 @@ fn main(
         numerator += parts[at + column];
         normaliser += parts[at + DV];
     }
-    outputs[index] = select(numerator / (normaliser + EPSILON), normaliser, column == DV);
+    var epsilon = EPSILON;
+    if OF_MEAN {
+        epsilon *= f32(after[step.batch_first_read + row % step.batch_reads]);
+    }
+    outputs[index] = select(numerator / (normaliser + epsilon), normaliser, column == DV);
 }

@@ -65,19 +65,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
     // A row founded by this chunk has held nothing, whatever stands there.
     let held = select(0u, counts[head * CAPACITY + row], row < step.rows);
-    let count = held + counted.y;
+    let sum = held + counted.y;
+    let count = select(sum, half_of(sum), HALF_COUNTS);
     let rate = select(f32(counted.y) / f32(count), CONSTANT_RATE, CONSTANT && held > 0u);
     var square = 0.0;
     for (var d = select(0u, DK, FIXED) + lane; d < DK + DV; d += THREADS) {
-        var sum = 0.0;
+        var total = 0.0;
         for (var word = 0u; word < WORDS; word++) {
             var bits = atomicLoad(&members[word]);
             while bits != 0u {
-                sum += number(head, word * 32u + firstTrailingBit(bits), d);
+                total += number(head, word * 32u + firstTrailingBit(bits), d);
                 bits &= bits - 1u;
             }
         }
-        let mean = sum / f32(counted.y);
+        let mean = total / f32(counted.y);
         if d < DK {
             let at = (head * CAPACITY + row) * DK4 * 4u + d;
             let old = select(0.0, dict_k[at], held > 0u);

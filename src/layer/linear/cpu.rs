@@ -7,9 +7,9 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, Axis, s};
 use rayon::prelude::*;
 
-use super::{NAME, NORMALISER, trace};
+use super::{Epsilon, NAME, NORMALISER, trace};
 use crate::layer::feature::FeatureMap;
-use crate::layer::real::{EPSILON, Real, cast};
+use crate::layer::real::{Real, cast};
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
 use crate::stream::Stream;
 use crate::trace::TraceBlock;
@@ -31,6 +31,7 @@ struct Head<R> {
 pub(super) struct LinearCpu<R> {
     stream: Arc<Stream>,
     map: FeatureMap<R>,
+    epsilon: Epsilon,
     chunk: usize,
     position: usize,
     heads: Vec<Head<R>>,
@@ -44,7 +45,7 @@ impl<R: Real> LinearCpu<R> {
         let map = FeatureMap::new(NAME, setup)?;
         let empty = Head { state: Array2::zeros((map.dim(), stream.value_dim())), normaliser: Array1::zeros(map.dim()) };
         let heads = vec![empty; stream.kv_heads()];
-        Ok(Self { stream, map, chunk: setup.chunk, position: 0, heads })
+        Ok(Self { stream, map, epsilon: Epsilon::of(&setup.params), chunk: setup.chunk, position: 0, heads })
     }
 }
 
@@ -60,6 +61,7 @@ struct Answers<'a, R> {
 struct Run<'a, R> {
     stream: &'a Stream,
     map: &'a FeatureMap<R>,
+    epsilon: Epsilon,
     /// Rows of features made at once.
     rows: usize,
     /// All reads of the run.
@@ -105,7 +107,7 @@ impl<R: Real> Run<'_, R> {
                 let queries = cast::<R>(stream.queries().slice(s![query_head, reads.clone(), ..]));
                 let phi = self.map.queries(query_head, &queries.view());
                 let at = member * self.reads.len() + reads.start - self.reads.start;
-                let seen = stream.after()[reads.clone()].iter().map(|&a| a as usize - block.start);
+                let seen = Seen { after: &stream.after()[reads.clone()], start: block.start, epsilon: self.epsilon };
                 let own = &mut Answers {
                     outputs: &mut out.outputs[at * dv..(at + reads.len()) * dv],
                     normalisers: &mut out.normalisers[at..at + reads.len()],
@@ -116,19 +118,29 @@ impl<R: Real> Run<'_, R> {
     }
 }
 
+/// What reads see: so many writes, of which those before `start` are in the state.
+#[derive(Debug, Clone, Copy)]
+struct Seen<'a> {
+    after: &'a [u32],
+    start: usize,
+    epsilon: Epsilon,
+}
+
 impl<R: Real> Head<R> {
-    /// Answers reads with features `phi` [reads, D]; read r sees the state and the first `seen[r]` writes of the block.
-    fn read(&self, phi: &Array2<R>, features: &Array2<R>, values: &Array2<R>, seen: impl Iterator<Item = usize>, out: &mut Answers<'_, R>) {
+    /// Answers reads with features `phi` [reads, D]; each sees the state and the writes of the block before its `after`.
+    fn read(&self, phi: &Array2<R>, features: &Array2<R>, values: &Array2<R>, seen: Seen<'_>, out: &mut Answers<'_, R>) {
         let mut numerator = phi.dot(&self.state);
         let mut normaliser = phi.dot(&self.normaliser);
         let mut weights = phi.dot(&features.t());
-        for ((mut row, normaliser), seen) in weights.rows_mut().into_iter().zip(&mut normaliser).zip(seen) {
+        for ((mut row, normaliser), &after) in weights.rows_mut().into_iter().zip(&mut normaliser).zip(seen.after) {
+            let seen = after as usize - seen.start;
             row.slice_mut(s![seen..]).fill(R::zero());
             *normaliser = *normaliser + row.slice(s![..seen]).iter().copied().sum();
         }
         general_mat_mul(R::one(), &weights, values, R::one(), &mut numerator);
-        for ((row, normaliser), out) in numerator.rows().into_iter().zip(&normaliser).zip(out.outputs.chunks_mut(values.ncols())) {
-            let whole = *normaliser + R::from_f64(EPSILON);
+        let each = numerator.rows().into_iter().zip(&normaliser).zip(seen.after);
+        for (((row, normaliser), &after), out) in each.zip(out.outputs.chunks_mut(values.ncols())) {
+            let whole = *normaliser + seen.epsilon.of_sum(after);
             for (x, out) in row.iter().zip(out) {
                 *out = *x / whole;
             }
@@ -154,7 +166,7 @@ impl<R: Real> Layer for LinearCpu<R> {
         let mut normalisers = vec![R::zero(); stream.query_heads() * reads.len()];
         let own = normalisers.len() / stream.kv_heads();
         let rows = (FEATURE_NUMBERS / self.map.dim()).clamp(1, self.chunk);
-        let run = Run { stream, map: &self.map, rows, reads: reads.clone(), record };
+        let run = Run { stream, map: &self.map, epsilon: self.epsilon, rows, reads: reads.clone(), record };
         let chunk = self.chunk;
         let mut answers: Vec<Answers<'_, R>> = Vec::with_capacity(self.heads.len());
         let (mut outputs_left, mut normalisers_left) = (outputs.as_mut_slice(), normalisers.as_mut_slice());

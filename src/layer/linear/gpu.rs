@@ -3,10 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{NAME, NORMALISER, trace};
+use super::{Epsilon, NAME, NORMALISER, trace};
 use crate::gpu::{Bound, Constant, GpuError, GpuStream, INDEX, KernelSpec};
 use crate::layer::feature::gpu::{BoundFeatures, GpuFeatures, Rows};
-use crate::layer::real::EPSILON;
 use crate::layer::{Layer, LayerError, Record, Setup, Snapshot, StateArray};
 use crate::trace::{TraceBlock, Values};
 
@@ -44,6 +43,14 @@ struct UpdateStep {
     first_write: u32,
     block_writes: u32,
     writes: u32,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+struct CombineStep {
+    rows: u32,
+    batch_first_read: u32,
+    batch_reads: u32,
 }
 
 /// A block of writes with some or all of its reads; the last part of it enters the state.
@@ -92,6 +99,7 @@ impl LinearGpu {
         let normaliser = gpu.zeroed("the normaliser of linear attention", hkv * d)?;
         let parts = gpu.zeroed("the partial sums of linear attention", hq * read_rows * slices * (dv + 1))?;
         let outputs = gpu.zeroed("the outputs of linear attention", hq * read_rows * (dv + 1))?;
+        let epsilon = Epsilon::of(&setup.params);
         let constants = [
             ("GROUP", GROUP.into()),
             ("D", d.into()),
@@ -99,7 +107,8 @@ impl LinearGpu {
             ("BLOCK", block.into()),
             ("SLICE", d.min(SLICE).into()),
             ("SLICES", slices.into()),
-            ("EPSILON", Constant::F32(EPSILON as f32)),
+            ("EPSILON", Constant::F32(epsilon.value as f32)),
+            ("OF_MEAN", Constant::Bool(epsilon.of_mean)),
         ];
         let kernel = |name, source| gpu.kernel(&KernelSpec { name, source: &[INDEX, source], constants: &constants });
         let read = kernel("linear/read", include_str!("../../../shaders/linear/read.wgsl"))?;
@@ -116,7 +125,7 @@ impl LinearGpu {
             keys: map.bind(gpu, Rows::Keys, &stream.keys, hkv, s.writes(), &key_features)?,
             queries: map.bind(gpu, Rows::Queries, &stream.queries, hq, s.reads(), &query_features)?,
             read: read.bind(gpu, &of_read)?,
-            combine: combine.bind(gpu, &[&parts, &outputs])?,
+            combine: combine.bind(gpu, &[&parts, &outputs, &stream.after])?,
             update: update.bind(gpu, &[&key_features, &stream.values, &state, &normaliser])?,
             state,
             normaliser,
@@ -190,7 +199,8 @@ impl LinearGpu {
         }
         let rows = hq * reads.len();
         let numbers = rows * (s.value_dim() + 1);
-        batch.dispatch(&self.combine, &(rows as u32), self.stream.gpu.groups(numbers.div_ceil(GROUP)));
+        let step = CombineStep { rows: rows as u32, batch_first_read: reads.start as u32, batch_reads: reads.len() as u32 };
+        batch.dispatch(&self.combine, &step, self.stream.gpu.groups(numbers.div_ceil(GROUP)));
         let id = batch.read(&self.outputs, 0..numbers);
         Ok(batch.submit()?.wait()?.f32(&id))
     }

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::Config;
 use super::state::rows_of;
+use super::{Config, Counting};
 use crate::layer::Setup;
 use crate::layer::effective::{Effective, ReadOf, Store};
 use crate::session::hand::{self, Act};
@@ -81,7 +81,7 @@ impl Dictionary {
         let (mut sums, mut members) = (vec![0.0; n * dk], vec![0_u32; n]);
         let mut touched = Vec::new();
         let moved = config.hands.iter().any(|h| h.kv_head == kv && matches!(h.what, Act::Move { .. }));
-        if config.constant_rate.is_none() && !config.normalise_centroids && !moved {
+        if config.constant_rate.is_none() && config.counting == Counting::Exact && !config.normalise_centroids && !moved {
             // Whatever the chunks: the mean of all members.
             for (&row, key) in rows.iter().zip(rows_of(setup.stream.keys(), kv, 0..rows.len()).chunks(dk)) {
                 let row = row as usize;
@@ -110,7 +110,7 @@ impl Dictionary {
             }
             for row in touched.drain(..) {
                 let m = std::mem::take(&mut members[row]);
-                counts[row] += m;
+                counts[row] = config.counting.add(counts[row], m);
                 let rate = rate(config, m, counts[row]);
                 let (key, sum) = (&mut keys[row * dk..(row + 1) * dk], &mut sums[row * dk..(row + 1) * dk]);
                 for (k, s) in key.iter_mut().zip(sum) {
@@ -143,35 +143,41 @@ fn rate(config: &Config, members: u32, count: u32) -> f64 {
     }
 }
 
-/// What part of its row's value each write is `[writes]`: at the adaptive rate 1 / count, at a constant one what later chunks
+/// What part of its row's value each write is `[writes]`: at the adaptive rate 1 / count, at another one what later chunks
 /// have left of it.
 fn shares(config: &Config, rows: &[i32], counts: &[u32]) -> Vec<f64> {
     let mut shares = vec![0.0; rows.len()];
-    if config.constant_rate.is_none() {
+    if config.constant_rate.is_none() && config.counting == Counting::Exact {
         for (share, &row) in shares.iter_mut().zip(rows) {
             *share = 1.0 / f64::from(counts[row as usize]);
         }
         return shares;
     }
-    // Backwards: counts become those before the chunk, `left` what the chunks after it have left of a value.
-    let (mut counts, mut left) = (counts.to_vec(), vec![1.0; counts.len()]);
-    let mut members = vec![0_u32; counts.len()];
-    for chunk in chunks(rows.len(), config.chunk).rev() {
+    // Forwards: what each write is of its row's value when its chunk has entered.
+    let (mut counts, mut members, mut each) = (vec![0_u32; counts.len()], vec![0_u32; counts.len()], vec![0.0; counts.len()]);
+    for chunk in chunks(rows.len(), config.chunk) {
         let of_chunk = &rows[chunk.clone()];
-        for &row in of_chunk {
-            members[row as usize] += 1;
-        }
+        of_chunk.iter().for_each(|&row| members[row as usize] += 1);
         for (share, &row) in shares[chunk].iter_mut().zip(of_chunk) {
-            let row = row as usize;
-            *share = left[row] * rate(config, members[row], counts[row]) / f64::from(members[row]);
-        }
-        for &row in of_chunk {
             let row = row as usize;
             let m = std::mem::take(&mut members[row]);
             if m > 0 {
-                left[row] *= 1.0 - rate(config, m, counts[row]);
-                counts[row] -= m;
+                counts[row] = config.counting.add(counts[row], m);
+                each[row] = rate(config, m, counts[row]) / f64::from(m);
             }
+            *share = each[row];
+        }
+    }
+    // Backwards: what the chunks after it have left of that.
+    let (mut left, mut taken) = (vec![1.0; counts.len()], vec![0.0; counts.len()]);
+    for chunk in chunks(rows.len(), config.chunk).rev() {
+        let of_chunk = &rows[chunk.clone()];
+        for (share, &row) in shares[chunk].iter_mut().zip(of_chunk) {
+            taken[row as usize] += *share;
+            *share *= left[row as usize];
+        }
+        for &row in of_chunk {
+            left[row as usize] *= 1.0 - std::mem::take(&mut taken[row as usize]);
         }
     }
     shares

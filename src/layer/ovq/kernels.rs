@@ -2,7 +2,7 @@
 
 use super::share::{BLOCK, Share, THREADS};
 use super::state::log_count;
-use super::{Config, Founding};
+use super::{Config, Counting, Founding};
 use crate::gpu::{Bound, Constant, Gpu, GpuError, GpuStream, INDEX, Kernel, KernelSpec, NUMBERS};
 use crate::stream::Stream;
 
@@ -10,6 +10,7 @@ use crate::stream::Stream;
 const LEARN: usize = 128;
 
 const STEP: &str = include_str!("../../../shaders/ovq/step.wgsl");
+const HALF: &str = include_str!("../../../shaders/ovq/half.wgsl");
 const NEARER: &str = include_str!("../../../shaders/ovq/nearer.wgsl");
 
 /// The state and what a run writes.
@@ -23,7 +24,7 @@ pub(in crate::layer) struct Buffers {
     pub(in crate::layer) counts: wgpu::Buffer,
     /// f32 [heads, capacity].
     pub(in crate::layer) log_counts: wgpu::Buffer,
-    /// f32 [T + 1]: the logarithm of every count there can be, so that it has the same bits everywhere.
+    /// f32 [T + 1] (of half floats, all there are): the logarithm of every count there can be, so that it has the same bits everywhere.
     pub(super) logs: wgpu::Buffer,
     /// f32 [query heads, window, dv].
     pub(super) outputs: wgpu::Buffer,
@@ -41,7 +42,7 @@ impl Buffers {
     pub(super) fn new(stream: &GpuStream, config: &Config, share: &Share) -> Result<Self, GpuError> {
         let (gpu, s) = (&stream.gpu, &stream.stream);
         let (rows, t, chunks) = (share.heads * share.capacity, s.writes(), config.sizes.len() - 1);
-        let logs: Vec<f32> = (0..=t as u32).map(log_count).collect();
+        let logs: Vec<f32> = (0..=config.counting.largest(t)).map(log_count).collect();
         Ok(Self {
             dict_k: gpu.zeroed("OVQ's key dictionary", rows * share.dk4 * 4)?,
             dict_v: gpu.zeroed("OVQ's value dictionary", rows * share.dv4 * 4)?,
@@ -167,13 +168,44 @@ fn farthest(gpu: &Gpu, sizes: &Constants) -> Result<Kernel, GpuError> {
 }
 
 fn learn(gpu: &Gpu, config: &Config, sizes: &Constants) -> Result<Kernel, GpuError> {
-    let source = [INDEX, include_str!("../../../shaders/ovq/learn.wgsl")];
+    let source = [INDEX, HALF, include_str!("../../../shaders/ovq/learn.wgsl")];
     let more = [
         ("THREADS", LEARN.into()),
         ("CONSTANT", Constant::Bool(config.constant_rate.is_some())),
         ("CONSTANT_RATE", Constant::F32(config.constant_rate.unwrap_or(0.0) as f32)),
         ("NORMALISE", Constant::Bool(config.normalise_centroids)),
         ("FIXED", Constant::Bool(config.fixed)),
+        ("HALF_COUNTS", Constant::Bool(config.counting == Counting::Half)),
     ];
     kernel(gpu, "ovq/learn", &source, sizes, &more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::counting::half;
+    use super::*;
+    use crate::gpu::testing::gpu_or_skip;
+
+    /// Every count that a stream of the most writes (131 072) can bring about, and more.
+    #[test]
+    fn half_floats_are_the_same_numbers_on_the_gpu() {
+        const COUNTS: usize = 1 << 18;
+        let Some(gpu) = gpu_or_skip() else { return };
+        let main = "
+            @group(0) @binding(0) var<storage, read_write> halves: array<u32>;
+            var<immediate> first: u32;
+            @compute @workgroup_size(64)
+            fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+                let count = first + group.x * 64u + lane;
+                halves[count] = half_of(count);
+            }";
+        let kernel = gpu.kernel(&KernelSpec { name: "ovq/half", source: &[HALF, main], constants: &[] }).unwrap();
+        let halves = gpu.zeroed("half floats", COUNTS).unwrap();
+        let bound = kernel.bind(&gpu, &[&halves]).unwrap();
+        let mut batch = gpu.batch();
+        batch.dispatch(&bound, &0_u32, [(COUNTS / 64) as u32, 1, 1]);
+        let id = batch.read(&halves, 0..COUNTS);
+        let found = batch.submit().unwrap().wait().unwrap().i32(&id);
+        assert!((0..COUNTS as u32).all(|count| found[count as usize].unsigned_abs() == half(count)));
+    }
 }

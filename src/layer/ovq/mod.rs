@@ -16,6 +16,7 @@
 //! The ablations of the founding are in `founding.rs`. Equal scores: the lower index wins. The rate of a constant-rate run replaces `members / c_j`, but for rows just founded.
 
 pub(super) mod attend;
+pub mod counting;
 mod cpu;
 pub(super) mod effective;
 mod founding;
@@ -41,6 +42,7 @@ use crate::param::{ParamError, ParamKind, ParamSpec, Resolved};
 use crate::session::hand::{Act, Hand};
 use crate::trace::{ChannelSpec, LaneTrace};
 
+pub use counting::Counting;
 use founding::Founding;
 pub use growth::Growth;
 
@@ -131,6 +133,17 @@ static PARAMS: &[ParamSpec] = &[
         doc: "Adds log count to a centroid's logit, so that it weighs as much as its members would (off is an ablation).",
         kind: ParamKind::Bool { default: true },
     },
+    ParamSpec {
+        name: "counts",
+        title: "counts in",
+        doc: "The kind of number that counts are kept in. Half floats are a trap: from 2048 on they cannot count one by one.",
+        kind: ParamKind::Choice {
+            options: &[
+                ("float32", "exact up to 16 777 216 (also where they are whole numbers)"),
+                ("float16", "every chunk's sum is rounded to a half float: a row that gets one write a chunk stalls at 2048 (an ablation)"),
+            ],
+        },
+    },
 ];
 
 /// The parameters, and what follows from them and the stream's length alone.
@@ -145,6 +158,7 @@ pub(super) struct Config {
     constant_rate: Option<f64>,
     normalise_centroids: bool,
     count_bias: bool,
+    counting: Counting,
     /// Rows in use after each chunk, [chunks + 1], see [`Growth::sizes`].
     pub(super) sizes: Vec<usize>,
     /// What is done by hand: rows that are moved, and rows that are dead.
@@ -162,6 +176,7 @@ impl Config {
             constant_rate: (p.choice("rate") == "constant").then(|| p.float("constant_rate")),
             normalise_centroids: p.flag("normalise_centroids"),
             count_bias: p.flag("count_bias"),
+            counting: Counting::of(p),
             sizes: sizes(setup),
             hands: Arc::clone(&setup.hands),
         }
@@ -179,6 +194,7 @@ impl Config {
             constant_rate: None,
             normalise_centroids: false,
             count_bias: true,
+            counting: Counting::Exact,
             sizes: vec![codes; setup.stream.chunks(setup.chunk) + 1],
             hands: Arc::default(),
         }

@@ -23,7 +23,7 @@ pub(super) struct HeadState<R> {
     pub(super) dict_k: Vec<R>,
     /// Value centroids, [n, dv] row-major.
     pub(super) dict_v: Vec<R>,
-    /// Writes assigned so far, [n].
+    /// Writes assigned so far, [n]; what is left of their number where it is kept in half floats.
     pub(super) counts: Vec<u32>,
     /// log counts, [n]; of a dead row the smallest number there is.
     pub(super) log_counts: Vec<R>,
@@ -212,7 +212,7 @@ impl<R: Row> HeadState<R> {
         }
         for (slot, &(row, members)) in self.touched.iter().enumerate() {
             self.slots[row] = NONE;
-            self.counts[row] += members;
+            self.counts[row] = config.counting.add(self.counts[row], members);
             let count = self.counts[row];
             // Exact in either precision: counts stay below 2^24.
             let (m, c) = (R::from_f64(f64::from(members)), R::from_f64(f64::from(count)));

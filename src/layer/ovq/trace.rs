@@ -1,5 +1,6 @@
 //! What OVQ writes of its run: its channels, and the arrays that are made from them.
 
+use super::Counting;
 use crate::layer::{Derived, Setup};
 use crate::session::hand::Act;
 use crate::trace::{Axis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, Values, Width};
@@ -100,6 +101,7 @@ pub(super) fn derived(setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<D
         shape: vec![steps + 1],
         values: Values::I32(with_start),
     }];
+    let counting = Counting::of(&setup.params);
     if steps.saturating_mul(n_max) <= COUNTS_LIMIT {
         let mut counts = vec![0_i32; steps * n_max];
         for step in 0..steps {
@@ -108,9 +110,7 @@ pub(super) fn derived(setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<D
             if let Some(last) = before.len().checked_sub(n_max) {
                 row.copy_from_slice(&before[last..]);
             }
-            for &j in &assignments.wholes(kv_head)[setup.stream.chunk_range(setup.chunk, step)] {
-                row[j as usize] += 1;
-            }
+            counting.add_chunk(row, &assignments.wholes(kv_head)[setup.stream.chunk_range(setup.chunk, step)]);
             // A row that a hand deletes here has lost its members.
             for hand in setup.hands.iter().filter(|h| h.step == step + 1 && h.kv_head == kv_head) {
                 if let Act::Delete { row: dead } = hand.what {

@@ -10,6 +10,7 @@ use super::common::{Key, LaneChoice, chunks_seen, crowd, facts, head_of, lanes_w
 use super::growth::rows_after;
 use super::{Look, Panel, Subject};
 use crate::app::command::{Command, ViewCommand};
+use crate::layer::ovq::Counting;
 use crate::metric::health::perplexity;
 use crate::session::hand::Act;
 use crate::widget::cached::Cached;
@@ -26,7 +27,7 @@ Histogram: how many rows hold so many writes. The bins are whole numbers of writ
 is as wide as any other of that ratio; its height is the number of rows, not their density. Rows without a write stand apart at the left, striped. Click a bar \
 to list its rows, each a link. A triangle marks the selected row's count.\n\n\
 The formula: c_j = writes assigned to row j so far, counted from the assignments, the founder included; the counts sum to the writes of \
-the chunks that are over (but for a row deleted by hand, whose count is 0 from then on). Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
+the chunks that are over (but for a row deleted by hand, whose count is 0 from then on, and where the layer keeps its counts in half floats: then they are shown as it has them). Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
 far below, a few hold nearly everything.\n\nThe selected row, or that of the selected token, stands out. Hover for a row's exact count and its \
 founder; click to select the row.";
 
@@ -65,21 +66,15 @@ pub struct Tally {
 
 /// Counts the assignments of the writes seen, row by row.
 ///
-/// `rows` is how many rows are in use; rows that no assignment names have count 0, and so have those `deleted`. Sorted: the fullest
-/// first, equal ones by row.
+/// `counts` are those of all rows in use, by [`Counting::tally`]; those `deleted` have count 0. Sorted: the fullest first, equal
+/// ones by row.
 #[must_use]
-pub fn tally(assignments: &[i32], is_new: &[i32], rows: usize, sorted: bool, deleted: &[usize]) -> Tally {
-    let mut counts = vec![0_u32; rows];
-    let mut founders = vec![None; rows];
+pub fn tally(assignments: &[i32], is_new: &[i32], mut counts: Vec<u32>, sorted: bool, deleted: &[usize]) -> Tally {
+    let mut founders = vec![None; counts.len()];
     for (write, &row) in assignments.iter().enumerate() {
-        let Ok(row) = usize::try_from(row) else { continue };
-        if row >= counts.len() {
-            counts.resize(row + 1, 0);
-            founders.resize(row + 1, None);
-        }
-        counts[row] += 1;
-        if is_new.get(write).is_some_and(|&f| f == 1) {
-            founders[row] = Some(write as u32);
+        let founder = usize::try_from(row).ok().and_then(|row| founders.get_mut(row)).filter(|_| is_new.get(write) == Some(&1));
+        if let Some(founder) = founder {
+            *founder = Some(write as u32);
         }
     }
     for &row in deleted {
@@ -128,7 +123,11 @@ impl Panel for Counts {
         let founders = trace.channel("is_new").map_or(&[][..], |c| c.wholes(head));
         let sorted = self.view == View::Sorted;
         let deleted = deleted(look, lane, head);
-        let tally = self.tally.get(Key::new(look, lane, head, seen, sorted), || tally(held, founders, rows, sorted, &deleted));
+        let setup = &look.lanes[lane].plan.setup;
+        let counting = if look.lanes[lane].plan.kind.name() == "ovq" { Counting::of(&setup.params) } else { Counting::Exact };
+        let tally = self.tally.get(Key::new(look, lane, head, seen, sorted), || {
+            tally(held, founders, counting.tally(held, rows, setup.chunk), sorted, &deleted)
+        });
         if seen == 0 {
             words(ui, "No chunk has been read yet: the dictionary is empty.");
             return;
@@ -143,6 +142,9 @@ impl Panel for Counts {
                 plural(used, "row", "rows"),
                 plural(tally.counts.iter().sum::<u32>() as usize, "write", "writes")
             ));
+            if counting == Counting::Half {
+                ui.label(RichText::new(format!("{seen} went to them: the counts are half floats")).color(ui.visuals().warn_fg_color));
+            }
             if empty > 0 {
                 ui.label(RichText::new(format!("{} without a write", plural(empty, "row", "rows"))).color(ui.visuals().warn_fg_color));
             }
@@ -269,18 +271,19 @@ mod tests {
     fn counts_are_those_of_the_writes_seen() {
         // Six writes: 0 founds row 0, 2 founds row 1, 5 founds row 2; the playhead is after five.
         let (assignments, is_new) = ([0, 0, 1, 1, 1, 2], [1, 0, 1, 0, 0, 1]);
-        let t = tally(&assignments[..5], &is_new, 2, true, &[]);
+        let exact = |a: &[i32], rows| Counting::Exact.tally(a, rows, 64);
+        let t = tally(&assignments[..5], &is_new, exact(&assignments[..5], 2), true, &[]);
         assert_eq!(t.counts, [2, 3]);
         assert_eq!(t.founders, [Some(0), Some(2)]);
         assert_eq!((t.order, t.place), (vec![1, 0], vec![1, 0]), "the fullest first");
-        assert_eq!(tally(&assignments, &is_new, 3, true, &[1, 9]).counts, [2, 0, 1], "row 1 was deleted by hand");
-        assert_eq!(tally(&assignments[..5], &is_new, 2, false, &[]).order, [0, 1]);
+        assert_eq!(tally(&assignments, &is_new, exact(&assignments, 3), true, &[1, 9]).counts, [2, 0, 1], "row 1 was deleted by hand");
+        assert_eq!(tally(&assignments[..5], &is_new, exact(&assignments[..5], 2), false, &[]).order, [0, 1]);
     }
 
     proptest! {
         #[test]
         fn counts_sum_to_the_writes(rows in proptest::collection::vec(0_i32..20, 0..300), sorted: bool) {
-            let t = tally(&rows, &[], 20, sorted, &[]);
+            let t = tally(&rows, &[], Counting::Exact.tally(&rows, 20, 64), sorted, &[]);
             prop_assert_eq!(t.counts.iter().map(|&c| c as usize).sum::<usize>(), rows.len());
             let p = perplexity(&t.counts);
             prop_assert!(p <= 20.0 + 1e-9);

@@ -97,7 +97,8 @@ fn ratio(e: &mut Equation, mix: &Mix) {
         "how much has been written under keys like this query: phi(q) times the sum s of the features of all keys",
         Some("reads"),
     );
-    let eps = e.term(r"\eps", crate::layer::real::EPSILON, "keeps an empty state from dividing by zero", None);
+    let eps =
+        e.term(r"\eps", mix.epsilon, "keeps an empty state from dividing by zero (t times as much where it is added to the mean)", None);
     e.line(&format!(
         r"|\b<o>| = \frac<{}><{} + {}> = \frac<{}><{} + {}>~ = {}",
         top.s,

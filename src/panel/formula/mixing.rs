@@ -3,7 +3,7 @@
 use crate::layer::effective::Store;
 use crate::layer::feature::FeatureMap;
 use crate::layer::real::EPSILON;
-use crate::layer::{Snapshot, lola};
+use crate::layer::{Snapshot, linear as linear_attention, lola};
 use crate::metric::query_used;
 
 use super::exact::{Exact, LaneAt, Rows, add, dot, norm};
@@ -92,7 +92,7 @@ struct StatePart {
     weight: f64,
 }
 
-fn mix(beta: f64, least: f64, terms: &[Term], state: Option<StatePart>, with_epsilon: bool, stores: &[Store], dv: usize) -> Mix {
+fn mix(beta: f64, least: f64, terms: &[Term], state: Option<StatePart>, epsilon: f64, stores: &[Store], dv: usize) -> Mix {
     let logit = |t: &Term| beta * t.product + t.bias;
     let top = terms.iter().map(logit).fold(least, f64::max);
     let top = if top.is_finite() { top } else { 0.0 };
@@ -113,7 +113,7 @@ fn mix(beta: f64, least: f64, terms: &[Term], state: Option<StatePart>, with_eps
         add(&mut adds, &state.phi_h, weight);
         parts.push(Part { store: Store::State, terms: 0, sum: weight * state.phi_s, share: 0.0, adds });
     }
-    let epsilon = if with_epsilon { EPSILON * scale } else { 0.0 };
+    let epsilon = epsilon * scale;
     let normaliser = parts.iter().map(|p| p.sum).sum::<f64>() + epsilon;
     let mut output = vec![0.0; dv];
     for part in &mut parts {
@@ -170,7 +170,7 @@ pub fn softmax(lane: &LaneAt<'_>, read: usize) -> Option<Mix> {
     }
     let query = wide(&query(lane, read));
     let terms: Vec<Term> = token_terms(lane, &query, start..after, store).collect();
-    Some(mix(lane.plan.setup.beta(), f64::NEG_INFINITY, &terms, None, false, &[store], lane.stream().value_dim()))
+    Some(mix(lane.plan.setup.beta(), f64::NEG_INFINITY, &terms, None, 0.0, &[store], lane.stream().value_dim()))
 }
 
 /// OVQ, stage 1: softmax over the centroids of the state before the read's chunk and the chunk's own pairs.
@@ -198,7 +198,7 @@ pub fn ovq(lane: &LaneAt<'_>, exact: &Exact<'_>, read: usize) -> Option<Mix> {
     }
     terms.extend(token_terms(lane, &query, lane.written(chunks)..after, Store::Chunk));
     let beta = lane.plan.setup.beta();
-    Some(mix(beta, f64::NEG_INFINITY, &terms, None, false, &[Store::Centroid, Store::Chunk], lane.stream().value_dim()))
+    Some(mix(beta, f64::NEG_INFINITY, &terms, None, 0.0, &[Store::Centroid, Store::Chunk], lane.stream().value_dim()))
 }
 
 /// `dict_k`, `dict_v` and `counts` of a head of an OVQ state.
@@ -242,7 +242,7 @@ pub fn vq(lane: &LaneAt<'_>, read: usize) -> Option<Mix> {
         Some(Term { of: Of::Row(row), store: Store::Centroid, product, count, bias: count.ln(), value })
     });
     let terms = terms.collect::<Option<Vec<_>>>()?;
-    Some(mix(lane.plan.setup.beta(), f64::NEG_INFINITY, &terms, None, false, &[Store::Centroid], dv))
+    Some(mix(lane.plan.setup.beta(), f64::NEG_INFINITY, &terms, None, 0.0, &[Store::Centroid], dv))
 }
 
 /// phi of a query.
@@ -270,7 +270,7 @@ pub fn lola(lane: &LaneAt<'_>, exact: &Exact<'_>, read: usize) -> Option<Mix> {
         state.phi_s = dot(&phi, Rows::of(held, "normaliser", lane.kv)?.all());
         state.phi_h = Rows::of(held, "state", lane.kv)?.transposed_times(&phi);
     }
-    Some(mix(config.beta, 0.0, &terms, Some(state), true, &[Store::Window, Store::Cache], lane.stream().value_dim()))
+    Some(mix(config.beta, 0.0, &terms, Some(state), EPSILON, &[Store::Window, Store::Cache], lane.stream().value_dim()))
 }
 
 /// w of a LoLA lane.
@@ -301,7 +301,8 @@ pub fn linear(lane: &LaneAt<'_>, exact: &Exact<'_>, read: usize) -> Option<Mix> 
         state.phi_s += product;
         add(&mut state.phi_h, &lane.value(write), *product);
     }
-    Some(mix(lane.plan.setup.beta(), 0.0, &[], Some(state), true, &[], dv))
+    let epsilon = linear_attention::epsilon(&lane.plan.setup.params, after);
+    Some(mix(lane.plan.setup.beta(), 0.0, &[], Some(state), epsilon, &[], dv))
 }
 
 /// The numbers of a read in a lane of any layer that has a normaliser; `None` where a state is not here or the sum is too long.
@@ -361,7 +362,9 @@ pub fn self_recall(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usize, chunks: u
         }
         _ => return None,
     };
-    let whole = phi_s.map_or(1.0, |s| s + EPSILON);
+    // A read of its own key after these chunks would divide by this.
+    let epsilon = if name == "linear" { linear_attention::epsilon(&lane.plan.setup.params, lane.written(chunks)) } else { EPSILON };
+    let whole = phi_s.map_or(1.0, |s| s + epsilon);
     let recalled: Vec<f64> = numerator.iter().map(|x| x / whole).collect();
     let off = super::exact::distance(&recalled, &value);
     let lengths = norm(&recalled) * norm(&value);
