@@ -104,6 +104,10 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+fn elu1(x: &[f64]) -> Vec<f64> {
+    x.iter().map(|&x| if x > 0.0 { x + 1.0 } else { x.exp() }).collect()
+}
+
 fn assert_near(found: &[Vec<f64>], expected: &[Vec<f64>], tolerance: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (h, (f, e)) in found.iter().zip(expected).enumerate() {
@@ -137,7 +141,6 @@ fn blocks_spans_and_heads_give_what_the_definition_says() {
         let beta = f64::from(s.beta());
         let full = by_definition(&s, usize::MAX, 0.0, |q, k| (beta * dot(q, k)).exp());
         let windowed = by_definition(&s, window, 0.0, |q, k| (beta * dot(q, k)).exp());
-        let elu1 = |x: &[f64]| x.iter().map(|&x| if x > 0.0 { x + 1.0 } else { x.exp() }).collect::<Vec<_>>();
         let linear = by_definition(&s, usize::MAX, 1e-6, |q, k| dot(&elu1(q), &elu1(k)));
         let params = Params::default().with("window", window as i64);
         let cases = [("full", Params::default(), full), ("window", params, windowed), ("linear", Params::default(), linear)];
