@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,7 +12,6 @@ use mnemoscope::metric::retention::{Follow, MOST_READS, Probes, RetentionError, 
 use mnemoscope::param::Params;
 use mnemoscope::session::plan::Plan;
 use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, MAX_LANES, Session, Source, TaskSource};
-use mnemoscope::stream::capture::BUNDLED;
 use mnemoscope::stream::{Labels, Stream, StreamParts, Targets};
 use mnemoscope::trace::{Axis, Values};
 use ndarray::{Array3, concatenate, s};
@@ -210,7 +208,7 @@ fn probes_leave_every_layers_own_reads_and_memory_as_they_are() {
     for lanes in every_layer() {
         probes_change_nothing(&needles(500, lanes.clone()));
         // Grouped queries, and a normalised stream for those that want one.
-        let source = Source::Capture(CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: Some(300) });
+        let source = Source::Capture(CaptureSource { tokens: Some(300), ..CaptureSource::bundled() });
         let session = Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() };
         probes_change_nothing(&Plan::new(&session, None).unwrap());
     }
