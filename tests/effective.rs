@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -15,7 +14,6 @@ use mnemoscope::metric::query_used;
 use mnemoscope::param::Params;
 use mnemoscope::session::plan::{Plan, PlanLane};
 use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, MAX_LANES, Session, Source, TaskSource};
-use mnemoscope::stream::capture::BUNDLED;
 use mnemoscope::trace::LaneTrace;
 
 /// A lane of every layer, and of those ablations that weigh tokens otherwise, in groups that run at once.
@@ -78,7 +76,7 @@ fn every_lane_of_a_task() {
 
 #[test]
 fn every_lane_of_a_capture_with_grouped_queries() {
-    hold(&Source::Capture(CaptureSource { path: PathBuf::from(BUNDLED), layer: None, kv_heads: None, tokens: Some(200) }));
+    hold(&Source::Capture(CaptureSource { tokens: Some(200), ..CaptureSource::bundled() }));
 }
 
 #[test]
