@@ -73,6 +73,15 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
         (&["run", "missing.ron", "--out", &out], 3, &["missing.ron"]),
         (&["run", broken.to_str().unwrap(), "--out", &out], 3, &["broken.ron:1:", "did you mean `layer`?"]),
         (&["run", &session, "--out", &session], 6, &["short.ron"]),
+        (&["events", &session, "--kind", "foundr"], 2, &["foundr", "founder"]),
+        (&["events", &session, "--kind", "threshold"], 2, &["--threshold"]),
+        (&["events", &session, "--lane", "lola"], 2, &["no lane that runs", "did you mean `LoLA`?"]),
+        (&["events", &session, "--head", "9"], 2, &["--head 9", "query heads 0 to 8"]),
+        (&["events", &session, "--under", "-1"], 2, &["from 0 on"]),
+        (&["events", &session, "--threshold", "state_nrm>1"], 2, &["no", "did you mean `state_norm`?"]),
+        (&["events", &session, "--threshold", "state_norm[3]>1"], 2, &["state_norm[3]", "[0] to [0]"]),
+        (&["events", "missing.ron"], 3, &["missing.ron"]),
+        (&["events", &session, "--out", &format!("{session}/events.csv")], 6, &["short.ron"]),
         (&["bench", "ovk"], 2, &["no layer `ovk`", "did you mean `ovq`?"]),
         (&["verfy"], 2, &["did you mean `mnemoscope verify`?"]),
     ];
@@ -91,7 +100,7 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
 fn every_help_has_examples_and_exit_codes() {
     let (code, stdout, _) = mnemoscope(&["--help"]);
     assert_eq!(code, 0);
-    let mut subcommands = vec!["run", "compare", "sweep", "verify", "inspect", "devices", "bench"];
+    let mut subcommands = vec!["run", "compare", "sweep", "verify", "inspect", "events", "devices", "bench"];
     if cfg!(feature = "gui") {
         subcommands.push("screenshot");
     }
@@ -102,6 +111,71 @@ fn every_help_has_examples_and_exit_codes() {
         let example = format!("  mnemoscope {subcommand}");
         assert!(stdout.contains("Examples:") && stdout.contains(&example) && stdout.contains("Exit codes:"), "{stdout}");
     }
+}
+
+/// The rows of a CSV with names, each as its cells by name.
+fn table(text: &str) -> Vec<std::collections::HashMap<String, String>> {
+    csv::Reader::from_reader(text.as_bytes()).into_deserialize().map(Result::unwrap).collect()
+}
+
+#[test]
+fn events_are_listed_in_their_order_and_counted() {
+    let (dir, session) = folder();
+    let (code, stdout, stderr) = mnemoscope(&["events", &session, "--kind", "founder,admission,eviction"]);
+    assert_eq!(code, 0, "{stderr}");
+    let rows = table(&stdout);
+    // N(t) = floor(32 t / (t + 32)): 21 centroids after 64 writes, 25 after 128, 26 after all 160.
+    let founders: Vec<usize> = rows.iter().filter(|r| r["kind"] == "founder").map(|r| r["writes_seen"].parse().unwrap()).collect();
+    let at = |writes: usize| founders.iter().filter(|w| **w == writes).count();
+    assert_eq!((at(64), at(128), at(160), founders.len()), (21, 4, 1, 26));
+    // Whoever leaves the cache was in it, and at the end it is full: 16 pairs more came in than went.
+    let mut held = std::collections::BTreeSet::new();
+    for row in rows.iter().filter(|r| r["kind"] != "founder") {
+        assert_eq!(row["lane"], "LoLA");
+        let write: usize = row["write"].parse().unwrap();
+        assert!(if row["kind"] == "admission" { held.insert(write) } else { held.remove(&write) }, "{row:?}");
+    }
+    assert_eq!(held.len(), 16);
+    let seen: Vec<usize> = rows.iter().map(|r| r["writes_seen"].parse().unwrap()).collect();
+    assert!(seen.is_sorted(), "{seen:?}");
+    let first = rows.iter().find(|r| r["kind"] == "founder").unwrap();
+    assert!(first["sentence"].starts_with(&format!("write {} founded row ", first["write"])), "{first:?}");
+    assert!(!first["text"].is_empty() && first["place"] == "write" && first["index"] == first["write"], "{first:?}");
+    // What it says of them is talk.
+    assert!(stderr.contains(&format!("{} events of query head 0 and key/value head 0.", rows.len())), "{stderr}");
+    assert!(stderr.contains("founders") && stderr.contains("26") && !stderr.contains("wrong answers"), "{stderr}");
+    // One lane, another head, in a file.
+    let file = dir.path().join("new/founders.csv");
+    let args = ["events", &session, "--lane", "OVQ", "--head", "5", "--kind", "founder", "--out", file.to_str().unwrap()];
+    let (code, stdout, stderr) = mnemoscope(&args);
+    assert_eq!((code, stdout.trim_end()), (0, file.to_str().unwrap()), "{stderr}");
+    let rows = table(&std::fs::read_to_string(&file).unwrap());
+    // Three query heads read one key/value head.
+    assert_eq!((rows.len(), rows[0]["head"].as_str(), rows[0]["lane"].as_str()), (26, "1", "OVQ"));
+}
+
+#[test]
+fn what_is_an_event_can_be_said_and_json_says_what_was_looked_for() {
+    let (_dir, session) = folder();
+    // Every margin that is finite is below this; a row's margin is its value.
+    let (code, stdout, stderr) = mnemoscope(&["events", &session, "--kind", "tie", "--under", "1e30", "--json", "--lane", "LoLA"]);
+    assert_eq!(code, 0, "{stderr}");
+    let all: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let events = all["events"].as_array().unwrap();
+    assert_eq!((all["tie_below"].as_f64(), all["counts"]["LoLA"]["tie"].as_u64()), (Some(1e30), Some(events.len() as u64)));
+    let margins: Vec<f64> = events.iter().map(|e| e["value"].as_f64().unwrap()).collect();
+    assert!(events.iter().all(|e| e["channel"] == "select_margin" && e["place"] == "chunk"), "{events:?}");
+    // The same with a bound between them finds exactly those below it.
+    let bound = margins.iter().sum::<f64>() / margins.len() as f64;
+    let (_, stdout, _) = mnemoscope(&["events", &session, "--kind", "tie", "--under", &bound.to_string(), "--lane", "LoLA"]);
+    let below = margins.iter().filter(|m| **m < bound).count();
+    assert!(below > 0 && below < margins.len(), "{margins:?}");
+    assert_eq!(table(&stdout).len(), below);
+    // A threshold on any channel.
+    let (_, stdout, _) = mnemoscope(&["events", &session, "--threshold", "cached_count>15", "--kind", "threshold"]);
+    // 32 writes have left the window after two of the five chunks: 16 of them are cached from then on.
+    let counts: Vec<(String, String)> = table(&stdout).iter().map(|r| (r["index"].clone(), r["value"].clone())).collect();
+    assert_eq!(counts, ["1", "2", "3", "4"].map(|i| (i.to_owned(), "16".to_owned())), "{stdout}");
 }
 
 #[test]

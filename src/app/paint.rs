@@ -18,10 +18,7 @@ use crate::session::plan::{Plan, PlanLane};
 
 /// The heads that a view shows of a plan's stream.
 pub(super) fn heads_shown(plan: &Plan, view: &View) -> HeadsShown {
-    let kv_heads = plan.stream.kv_heads();
-    let group = plan.stream.query_heads() / kv_heads;
-    let kv = view.kv_head.min(kv_heads - 1);
-    HeadsShown { kv, query: kv * group + view.query_head.min(group - 1) }
+    HeadsShown::of(&plan.stream, view)
 }
 
 impl App {

@@ -9,6 +9,7 @@ mod bench;
 mod compare;
 mod devices;
 mod error;
+mod events;
 mod inspect;
 mod run;
 #[cfg(feature = "gui")]
@@ -35,6 +36,7 @@ Examples:
   mnemoscope run session.ron --out out           compute and write the trace, with no window
   mnemoscope compare session.ron --seeds 3       what every lane recalls, and what its memory costs
   mnemoscope verify session.ron                  hold the GPU against the CPU
+  mnemoscope events session.ron > events.csv     what happened in every lane, a row an event
   mnemoscope devices                             what can compute here
   mnemoscope screenshot bundled --out shot.png   the window as a picture, with no display";
 
@@ -94,6 +96,18 @@ Examples:
   mnemoscope inspect session.ron                 its stream, its lanes and what they hold
   mnemoscope inspect bundled --json";
 
+const EVENTS_EXAMPLES: &str = "\
+Examples:
+  mnemoscope events session.ron > events.csv     every founder, admission, eviction, tie, wrong answer, ..
+  mnemoscope events session.ron --kind tie,not-finite --under 1e-4
+  mnemoscope events bundled --lane LoLA --kind eviction --head 3 --json
+  mnemoscope events session.ron --threshold 'write_error>0.5' --kind threshold --out late.csv
+
+A row an event, in the order in which they are seen: the list of the window's panel Events, whole. Columns: writes_seen (from which
+boundary of the timeline on), lane, kind, place and index (write, read or chunk of the lane), write and its text, channel, head,
+component, value, sentence. Events are those of one query head and the key/value head that it reads: the session's, or --head's.
+How many there are of each kind goes to standard error.";
+
 const DEVICES_EXAMPLES: &str = "\
 Examples:
   mnemoscope devices
@@ -151,6 +165,9 @@ enum Command {
     /// Print what is inside a capture or a session, and what was understood of it.
     #[command(after_help = INSPECT_EXAMPLES, after_long_help = long(INSPECT_EXAMPLES))]
     Inspect(inspect::Args),
+    /// List the events of a run as CSV: founders, admissions, evictions, ties, numbers that are none, wrong answers, thresholds.
+    #[command(after_help = EVENTS_EXAMPLES, after_long_help = long(EVENTS_EXAMPLES))]
+    Events(events::Args),
     /// List the adapters of this machine with their limits, and say which one is taken.
     #[command(after_help = DEVICES_EXAMPLES, after_long_help = long(DEVICES_EXAMPLES))]
     Devices(devices::Args),
@@ -179,6 +196,7 @@ pub fn main() -> ExitCode {
                 Command::Sweep(args) => args.execute(&mut out),
                 Command::Verify(args) => args.execute(&mut out),
                 Command::Inspect(args) => args.execute(&mut out),
+                Command::Events(args) => args.execute(&mut out),
                 Command::Devices(args) => args.execute(&mut out),
                 Command::Bench(args) => args.execute(&mut out),
                 #[cfg(feature = "gui")]

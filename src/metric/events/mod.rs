@@ -7,6 +7,7 @@
 mod scan;
 mod words;
 
+use crate::session::View;
 use crate::session::plan::{Plan, PlanLane};
 use crate::stream::Stream;
 use crate::trace::{Axis, CHOICE_MARGIN, Channel, Heads, Kind, LaneTrace, Tolerance, Width};
@@ -119,6 +120,24 @@ pub struct HeadsShown {
     pub kv: usize,
     /// The query head, one that reads it.
     pub query: usize,
+}
+
+impl HeadsShown {
+    /// The heads of a stream that a session's view shows.
+    #[must_use]
+    pub fn of(stream: &Stream, view: &View) -> Self {
+        let kv_heads = stream.kv_heads();
+        let group = stream.query_heads() / kv_heads;
+        let kv = view.kv_head.min(kv_heads - 1);
+        Self { kv, query: kv * group + view.query_head.min(group - 1) }
+    }
+
+    /// A query head of a stream, counted over all of them, and the key/value head that it reads; `None` if there is no such head.
+    #[must_use]
+    pub fn of_query(stream: &Stream, query: usize) -> Option<Self> {
+        let group = stream.query_heads() / stream.kv_heads();
+        (query < stream.query_heads()).then(|| Self { kv: query / group, query })
+    }
 }
 
 /// What an entry of a channel belongs to.
