@@ -62,6 +62,7 @@ fn is_control(node: &Node) -> bool {
         Role::Canvas,
         Role::Switch,
         Role::Image,
+        Role::Splitter,
     ];
     roles.contains(&node.role())
 }
@@ -77,11 +78,10 @@ fn faults(harness: &Harness<'_, App>) -> Vec<String> {
     for (_, node) in &nodes(harness) {
         let named = name(node).trim();
         // What can be clicked and says nothing of itself at all is a control too.
-        // Except the borders between tiles and the ground behind their tabs, to which the tiles' crate gives no names; a keyboard
-        // has the commands of the menu View for what they do: other arrangements, split, maximise.
+        // Except the ground behind the tabs of tiles, to which their crate gives no name; a keyboard has the commands of the menu View
+        // for what it does: other arrangements, split.
         let bounds = node.bounds().unwrap_or_default();
-        let tiles = (bounds.width().min(bounds.height()) - 6.0).abs() < 0.01
-            || ((bounds.height() - 24.0).abs() < 0.01 && before.starts_with("About "));
+        let tiles = (bounds.height() - 24.0).abs() < 0.01 && before.starts_with("About ");
         let mute = node.role() == Role::Unknown && node.supports_action(Action::Click) && !tiles;
         let short = node.role() == Role::Image && named.split_whitespace().count() < 4;
         if ((is_control(node) || mute) && named.is_empty()) || short {

@@ -76,7 +76,7 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
         (&["events", &session, "--kind", "foundr"], 2, &["foundr", "founder"]),
         (&["events", &session, "--kind", "threshold"], 2, &["--threshold"]),
         (&["events", &session, "--lane", "lola"], 2, &["no lane that runs", "did you mean `LoLA`?"]),
-        (&["events", &session, "--head", "9"], 2, &["--head 9", "query heads 0 to 8"]),
+        (&["events", &session, "--head", "9"], 2, &["--head 9", "query heads 0 to 2"]),
         (&["events", &session, "--under", "-1"], 2, &["from 0 on"]),
         (&["events", &session, "--threshold", "state_nrm>1"], 2, &["no", "did you mean `state_norm`?"]),
         (&["events", &session, "--threshold", "state_norm[3]>1"], 2, &["state_norm[3]", "[0] to [0]"]),
@@ -146,12 +146,19 @@ fn events_are_listed_in_their_order_and_counted() {
     assert!(stderr.contains("founders") && stderr.contains("26") && !stderr.contains("wrong answers"), "{stderr}");
     // One lane, another head, in a file.
     let file = dir.path().join("new/founders.csv");
-    let args = ["events", &session, "--lane", "OVQ", "--head", "5", "--kind", "founder", "--out", file.to_str().unwrap()];
+    let args = ["events", &session, "--lane", "OVQ", "--head", "2", "--kind", "founder", "--out", file.to_str().unwrap()];
     let (code, stdout, stderr) = mnemoscope(&args);
     assert_eq!((code, stdout.trim_end()), (0, file.to_str().unwrap()), "{stderr}");
     let rows = table(&std::fs::read_to_string(&file).unwrap());
-    // Three query heads read one key/value head.
-    assert_eq!((rows.len(), rows[0]["head"].as_str(), rows[0]["lane"].as_str()), (26, "1", "OVQ"));
+    // Three query heads read the one key/value head, which is what founds.
+    assert_eq!((rows.len(), rows[0]["head"].as_str(), rows[0]["lane"].as_str()), (26, "0", "OVQ"));
+    assert!(stderr.contains("26 events of query head 2 and key/value head 0."), "{stderr}");
+    // Numbers of a query head are that head's: no output lies above what is beyond all, and each lies below it.
+    let args = ["events", &session, "--lane", "full", "--head", "2", "--kind", "threshold", "--threshold", "outputs[3]<1e30"];
+    let (_, stdout, _) = mnemoscope(&args);
+    let rows = table(&stdout);
+    assert_eq!(rows.len(), 160, "a read a token");
+    assert!(rows.iter().all(|r| r["head"] == "2" && r["component"] == "3" && r["place"] == "read"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use mnemoscope::app::study::sweep::Ask;
 use mnemoscope::app::study::{Studies, StudyCommand, Wake};
 use mnemoscope::app::theme;
 use mnemoscope::engine::sweep::{Axis, Spec};
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
+use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection, WindowLane};
 use mnemoscope::param::ParamValue;
 use mnemoscope::session::plan::Plan;
 use mnemoscope::session::{LaneSpec, Session, Source};
@@ -100,6 +100,7 @@ impl Shown {
             kv_head: 0,
             query_head: 0,
             selection: &Selection::default(),
+            lane: WindowLane::default(),
             states: &States::default(),
             studies: &self.studies,
         };

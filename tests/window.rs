@@ -132,7 +132,7 @@ fn the_inspector_follows_a_needle_token_through_lolas_memories() {
     };
     // Chunks of 64 and a window of 64: token 705 comes with chunk 11 (704 to 767), is still among the newest 64 after it, and
     // leaves the window with chunk 12.
-    at(704.0, "Not written yet: it comes with this lane's step 11.");
+    at(704.0, "Not written yet: it comes with step 11.");
     at(768.0, "In the sliding window since step 11.");
     at(832.0, "In the sparse cache since step 12.");
     at(2048.0, "In the sparse cache since step 12.");

@@ -26,6 +26,36 @@ pub enum Node {
     Column(Vec<(f32, Node)>),
 }
 
+/// An arrangement with the lane that its panels show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arrangement {
+    /// The lane, by its name; `None` where each panel shows its own.
+    pub lane: Option<String>,
+    /// The panels.
+    pub of: Node,
+}
+
+impl Arrangement {
+    /// Reads what [`Self::write`] wrote.
+    ///
+    /// # Errors
+    /// If the text is none of an arrangement.
+    pub fn read(text: &str) -> Result<Self, ron::error::SpannedError> {
+        match ron::from_str::<Node>(text) {
+            Ok(of) => Ok(Self { lane: None, of }),
+            Err(error) => ron::from_str(text).map_err(|_| error),
+        }
+    }
+
+    /// As a text; without a lane it is that of the panels alone, as it was before there were lanes in it.
+    ///
+    /// # Errors
+    /// If a share is no number that RON can write.
+    pub fn write(&self) -> Result<String, ron::Error> {
+        if self.lane.is_some() { ron::to_string(self) } else { ron::to_string(&self.of) }
+    }
+}
+
 impl Node {
     /// A panel that is shown.
     #[must_use]
@@ -98,7 +128,9 @@ impl Node {
                 Some(Self::Tabs { active, of: tabs.children.iter().filter_map(|c| Self::below(tiles, *c)).collect() })
             }
             Tile::Container(Container::Linear(linear)) => {
-                let part = |c: &TileId| Some((linear.shares[*c], Self::below(tiles, *c)?));
+                // More digits than these are noise of moving a border there and back.
+                let share = |c: &TileId| (linear.shares[*c] * 1e4).round() / 1e4;
+                let part = |c: &TileId| Some((share(c), Self::below(tiles, *c)?));
                 let parts = linear.children.iter().filter_map(part).collect();
                 Some(if linear.dir == LinearDir::Horizontal { Self::Row(parts) } else { Self::Column(parts) })
             }
@@ -177,6 +209,18 @@ mod tests {
         node.detach(|name| name == "b");
         let text = ron::to_string(&node).unwrap();
         assert_eq!((ron::from_str::<Node>(&text).unwrap().detached(), node.names()), (vec!["b"], vec!["a", "b"]));
+    }
+
+    #[test]
+    fn the_lane_that_panels_show_is_written_where_there_is_one() {
+        let of = Node::Row(vec![(1.0, Node::panel("a"))]);
+        let plain = Arrangement { lane: None, of: of.clone() };
+        assert_eq!(plain.write().unwrap(), ron::to_string(&of).unwrap());
+        let shown = Arrangement { lane: Some("OVQ \"1\"".to_owned()), of };
+        for arrangement in [plain, shown] {
+            assert_eq!(Arrangement::read(&arrangement.write().unwrap()).unwrap(), arrangement);
+        }
+        assert!(Arrangement::read("(lane: Some(\"a\"))").is_err());
     }
 
     #[test]

@@ -180,6 +180,14 @@ pub enum PanelAct {
     SplitRight,
     /// Out of its tabs, below them.
     SplitDown,
+    /// More of the width of its row.
+    Wider,
+    /// Less of it.
+    Narrower,
+    /// More of the height of its column.
+    Taller,
+    /// Less of it.
+    Lower,
     /// Into a window of its own, or back from there.
     Detach,
     /// Back from a window of its own.
@@ -232,6 +240,10 @@ pub enum WindowCommand {
     ShowPanel(&'static str),
     /// Do something with a panel, or with the one that is in use.
     Panel { name: Option<&'static str>, act: PanelAct },
+    /// Move the border between two neighbours of a row (to the right) or of a column (downwards) by so many points.
+    MoveBorder { between: [egui_tiles::TileId; 2], by: f32 },
+    /// A tab was dropped at another place; `was` is the arrangement that it found, as the layout writes itself.
+    Dropped { name: Option<&'static str>, was: Option<String> },
     /// Arrange the panels as this preset has them.
     Arrange(&'static str),
     /// Put the panels back as designed.

@@ -120,6 +120,10 @@ pub static COMMANDS: &[Entry] = &[
     entry("close-panel", "Close the panel", Group::View, Some(with(Modifiers::COMMAND, Key::W)), || panel(PanelAct::Close)),
     entry("split-right", "Split the panel off to the right", Group::View, None, || panel(PanelAct::SplitRight)),
     entry("split-down", "Split the panel off downwards", Group::View, None, || panel(PanelAct::SplitDown)),
+    entry("wider", "Make the panel wider", Group::View, Some(with(CTRL_SHIFT, Key::ArrowRight)), || panel(PanelAct::Wider)),
+    entry("narrower", "Make the panel narrower", Group::View, Some(with(CTRL_SHIFT, Key::ArrowLeft)), || panel(PanelAct::Narrower)),
+    entry("taller", "Make the panel taller", Group::View, Some(with(CTRL_SHIFT, Key::ArrowDown)), || panel(PanelAct::Taller)),
+    entry("lower", "Make the panel lower", Group::View, Some(with(CTRL_SHIFT, Key::ArrowUp)), || panel(PanelAct::Lower)),
     entry("detach", "Own window for the panel, or back", Group::View, Some(with(Modifiers::COMMAND, Key::D)), || panel(PanelAct::Detach)),
     section(entry("reset-layout", "Layout: Default", Group::View, None, || Window(WindowCommand::ResetLayout))),
     entry("layout-teach", "Layout: Teach", Group::View, None, || Window(WindowCommand::Arrange("teach"))),
@@ -167,7 +171,9 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
 
 /// True for a key that a text field has a use for.
 fn is_of_texts(shortcut: KeyboardShortcut) -> bool {
-    let edits = [Key::Z, Key::Y, Key::A, Key::C, Key::V, Key::X, Key::W, Key::U, Key::K, Key::H, Key::ArrowLeft, Key::ArrowRight];
+    let letters = [Key::Z, Key::Y, Key::A, Key::C, Key::V, Key::X, Key::W, Key::U, Key::K, Key::H];
+    let arrows = [Key::ArrowLeft, Key::ArrowRight, Key::ArrowUp, Key::ArrowDown];
+    let edits = [&letters[..], &arrows].concat();
     let of_window = shortcut.modifiers.command && !edits.contains(&shortcut.logical_key);
     !of_window && shortcut.logical_key != Key::F1
 }

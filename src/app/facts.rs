@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Weak};
 
 use crate::layer::lola::residency::{Place, Residency};
-use crate::panel::common::head_of;
+use crate::panel::common::{chunk_name, chunk_short, head_of};
 use crate::panel::{LaneLook, Look};
 use crate::session::hand::{self, Act, Hand};
 use crate::session::plan::Plan;
@@ -73,11 +73,11 @@ impl Index {
         let done = lane.plan.chunks_at(look.writes);
         let seen = (done * lane.plan.setup.chunk).min(look.plan.stream.writes());
         if write >= seen {
-            let step = write / lane.plan.setup.chunk;
+            let chunk = chunk_name(look.plan, lane.plan, write / lane.plan.setup.chunk);
             return Facts::at(if write < look.writes {
-                format!("Raw in the lane's chunk: it enters the memory at the end of this lane's step {step}.")
+                format!("Raw in the lane's chunk: it enters the memory at the end of {chunk}.")
             } else {
-                format!("Not written yet: it comes with this lane's step {step}.")
+                format!("Not written yet: it comes with {chunk}.")
             });
         }
         if lane.trace.channel("assignments").is_some() {
@@ -108,8 +108,8 @@ fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -
     let head = lane.trace.channel("assignments").map_or(0, |c| head_of(c, look));
     let deleted = usize::try_from(row).ok().and_then(|row| hand::deleted(hands, head, row));
     if let Some(step) = deleted.filter(|step| *step <= lane.plan.chunks_at(look.writes)) {
-        let step = step.saturating_sub(1);
-        return Facts::at(format!("Nowhere any more: a hand deleted centroid {row}, which it was in, at the end of step {step}."));
+        let chunk = chunk_name(look.plan, lane.plan, step.saturating_sub(1));
+        return Facts::at(format!("Nowhere any more: a hand deleted centroid {row}, which it was in, at the end of {chunk}."));
     }
     facts.row(if fixed { "code's count now" } else { "centroid's count now" }, members.to_string());
     if let Some(v) = real("similarity") {
@@ -134,34 +134,36 @@ fn dictionary(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -
 
 /// Window, sparse cache and state (LoLA).
 fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usize, done: usize) -> Facts {
-    let since = index.since(write, done).map_or_else(String::new, |chunks| format!(" since step {}", chunks.saturating_sub(1)));
+    let called = |chunks: usize| chunk_name(look.plan, lane.plan, chunks.saturating_sub(1));
+    let short = |chunk: usize| chunk_short(look.plan, lane.plan, chunk);
+    let since = index.since(write, done).map_or_else(String::new, |chunks| format!(" since {}", called(chunks)));
     let mut facts = Facts::at(match index.at(write, done) {
         Place::NotYet => "Not computed yet.".to_owned(),
         Place::Window => format!("In the sliding window{since}."),
         Place::Cache => format!("In the sparse cache{since}."),
         Place::State => format!("Folded into the state{since}."),
-        Place::Gone => forgotten(index.forgotten(write).unwrap_or_default()),
+        Place::Gone => forgotten(&called(index.forgotten(write).unwrap_or_default())),
     });
     let (first, last) = scores(look, lane, write, done);
     if let Some((step, v)) = first {
-        facts.row("score leaving the window", format!("{} (step {step})", number(v)));
+        facts.row("score leaving the window", format!("{} ({})", number(v), short(step)));
     }
     if let (Some((step, v)), true) = (last, last != first) {
-        facts.row("score last", format!("{} (step {step})", number(v)));
+        facts.row("score last", format!("{} ({})", number(v), short(step)));
     }
     if let Some(t) = done.checked_sub(1).and_then(|s| threshold_at(look, lane, s)) {
         facts.row("admission threshold now", threshold(lane.plan.setup.params.size("cache"), t));
     }
     if let Some(step) = index.entered(write).filter(|&s| s < done) {
-        facts.row("admitted at", format!("step {step}"));
+        facts.row("admitted at", short(step));
     }
     if let Some(step) = index.left(write).filter(|&s| s < done) {
         let by = lane.trace.channel("admitted").map_or(&[][..], |c| c.wholes_at(head_of(c, look), step));
         let head = lane.trace.channel("displaced").map_or(0, |c| head_of(c, look));
         if hand::evicts(&lane.plan.setup.hands, head, write, step) {
-            facts.row("evicted at", format!("the end of step {step}, by hand"));
+            facts.row("evicted at", format!("the end of {}, by hand", short(step)));
         } else {
-            facts.row("displaced at", format!("step {step}, by {}", tokens(by)));
+            facts.row("displaced at", format!("{}, by {}", short(step), tokens(by)));
         }
     }
     facts
@@ -200,10 +202,9 @@ fn scores(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, done: usize) -> (O
     ((0..steps).find_map(at), (0..steps).rev().find_map(at))
 }
 
-/// Where a write is whose state a hand emptied after so many chunks.
-fn forgotten(chunks: usize) -> String {
-    let step = chunks.saturating_sub(1);
-    format!("Nowhere any more: the state that it was folded into was forgotten by hand at the end of step {step}.")
+/// Where a write is whose state a hand emptied at the end of this chunk.
+fn forgotten(chunk: &str) -> String {
+    format!("Nowhere any more: the state that it was folded into was forgotten by hand at the end of {chunk}.")
 }
 
 /// After how many chunks, no more than `done`, a hand first forgot a head's state that held what the first `folded` chunks had put there.
@@ -229,7 +230,7 @@ fn plain(look: &Look<'_>, lane: &LaneLook<'_>, write: usize, seen: usize) -> Fac
             let (setup, done) = (&lane.plan.setup, lane.plan.chunks_at(look.writes));
             let head = look.head_among(setup.stream.kv_heads());
             if let Some(step) = forgot(&setup.hands, head, write / setup.chunk + 1, done) {
-                return Facts::at(forgotten(step));
+                return Facts::at(forgotten(&chunk_name(look.plan, lane.plan, step.saturating_sub(1))));
             }
             let since = hand::forgotten(&setup.hands, head, done).map_or(0, |step| step * setup.chunk);
             Facts::at(format!("Folded into the state, with {} others.", seen.saturating_sub(since + 1)))
@@ -325,7 +326,7 @@ mod tests {
         let hands = [hand(5, 0, Act::Forget), hand(3, 0, Act::Forget), hand(2, 1, Act::Forget), hand(2, 0, Act::Evict { write: 1 })];
         let at = |folded, done| forgot(&hands, 0, folded, done);
         assert_eq!((at(1, 2), at(1, 3), at(3, 9), at(4, 4), at(4, 9), at(6, 9)), (None, Some(3), Some(3), None, Some(5), None));
-        assert_eq!(forgotten(3), "Nowhere any more: the state that it was folded into was forgotten by hand at the end of step 2.");
+        assert_eq!(forgotten("step 2"), "Nowhere any more: the state that it was folded into was forgotten by hand at the end of step 2.");
     }
 
     #[test]

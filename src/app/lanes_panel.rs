@@ -6,11 +6,12 @@ use eframe::egui::{
     StrokeKind, TextEdit, Ui, WidgetInfo, vec2,
 };
 
-use crate::app::command::{Command, LaneCommand, SessionCommand};
+use crate::app::command::{Command, LaneCommand, SessionCommand, ViewCommand};
 use crate::app::params::{self, Row};
 use crate::app::session_panel::{SessionLook, error, heading, labelled};
 use crate::app::theme;
 use crate::layer::{self, KINDS, LayerKind};
+use crate::panel::Subject;
 use crate::param::{ParamSpec, Resolved};
 use crate::session::lanes::{self, Difference, PALETTE};
 use crate::session::plan::{PlanLane, check_names};
@@ -166,7 +167,7 @@ impl<'a> LaneRow<'a> {
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             self.menu(ui, commands);
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| self.name(ui, kind, differences));
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| self.name(ui, kind, differences, commands));
         });
     }
 
@@ -229,13 +230,23 @@ impl<'a> LaneRow<'a> {
         }
     }
 
-    /// The name, which can be dragged to another place and renamed with two clicks, and what makes the lane differ from its twin.
-    fn name(&self, ui: &mut Ui, kind: &dyn LayerKind, differences: &[Difference]) {
+    /// The lane's number in the run on screen, if it runs.
+    fn number(&self) -> Option<usize> {
+        let name = &self.lane().name;
+        self.look.plan?.lanes.iter().position(|l| l.index == self.index && l.name == *name)
+    }
+
+    /// The name, which selects the lane when clicked, and can be dragged to another place and renamed with two clicks, and what makes the lane differ from its twin.
+    fn name(&self, ui: &mut Ui, kind: &dyn LayerKind, differences: &[Difference], commands: &mut Vec<Command>) {
         let lane = self.lane();
         let text = RichText::new(&lane.name).strong();
         let text = if lane.enabled { text } else { text.weak() };
         let label = ui.add(Label::new(text).selectable(false).truncate().sense(Sense::click_and_drag()));
         label.dnd_set_drag_payload(self.index);
+        // A lane that does not run has no page.
+        if let (true, Some(number)) = (label.clicked(), self.number()) {
+            commands.push(ViewCommand::Choose(Subject::Lane(number)).into());
+        }
         if label.double_clicked() {
             set_renaming(ui, Some(Renaming { lane: self.index, text: lane.name.clone() }));
         }
@@ -243,7 +254,7 @@ impl<'a> LaneRow<'a> {
         label.on_hover_ui(|ui| {
             ui.strong(kind.title());
             ui.label(kind.about());
-            ui.weak("Drag to another place; two clicks rename it.");
+            ui.weak("A click selects it, two clicks rename it; drag it to another place.");
         });
         let subtitle = match twin {
             Some(twin) if differences.is_empty() => format!("as {twin}"),

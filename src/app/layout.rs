@@ -7,12 +7,12 @@ use std::time::Instant;
 use eframe::egui::{self, Context, Frame, Id, Margin, Memory, Ui, ViewportBuilder, ViewportClass, ViewportId};
 use egui_tiles::{TileId, Tree};
 
-use crate::app::arrangement::Node;
+use crate::app::arrangement::{Arrangement, Node};
 use crate::app::command::{Command, PanelAct, WindowCommand};
 use crate::app::icon::Icon;
 use crate::app::tabs::{self, Centre};
-use crate::app::{commands, focus, presets};
-use crate::panel::{Look, PANELS, Panel, PanelEntry};
+use crate::app::{borders, commands, focus, presets, sizes};
+use crate::panel::{Look, PANELS, Panel, PanelEntry, WindowLane};
 
 /// The panel that has its own place, under the inspector.
 pub const RECALL: &str = "recall";
@@ -25,6 +25,10 @@ pub struct Pane(pub(super) String);
 pub struct PanelLayout {
     tree: Tree<Pane>,
     panels: Panels,
+    /// The lane that panels of one lane show until another is chosen in them, by name.
+    lane: Option<String>,
+    /// How often such a lane was asked for.
+    lanes_asked: u64,
     maximised: Option<&'static str>,
     /// Panels in windows of their own; in the tree they are hidden.
     detached: BTreeSet<&'static str>,
@@ -65,6 +69,8 @@ impl PanelLayout {
         let mut layout = Self {
             tree: tree_of(&presets::designed()),
             panels: BTreeMap::new(),
+            lane: None,
+            lanes_asked: 0,
             maximised: None,
             detached: BTreeSet::new(),
             used: None,
@@ -78,11 +84,25 @@ impl PanelLayout {
     /// Arranges the panels as they were saved, or as designed; what each panel shows stays.
     pub fn restore(&mut self, saved: Option<&str>) {
         let read = |text: &str| {
-            ron::from_str::<Node>(text)
+            Arrangement::read(text)
                 .inspect_err(|error| log::warn!("the session's layout cannot be understood ({error}); the panels are arranged as designed"))
                 .ok()
         };
-        self.arrange(&saved.and_then(read).unwrap_or_else(presets::designed));
+        let Arrangement { lane, of } = saved.and_then(read).unwrap_or_else(|| Arrangement { lane: None, of: presets::designed() });
+        self.lane = lane;
+        self.arrange(&of);
+    }
+
+    /// Has every panel of one lane show this one, whatever was chosen in it; `None`: each shows its own.
+    pub fn show_lane(&mut self, lane: Option<String>) {
+        self.lanes_asked += u64::from(lane.is_some());
+        self.lane = lane;
+    }
+
+    /// The lane that panels of one lane show until another is chosen in them.
+    #[must_use]
+    pub fn lane(&self) -> WindowLane<'_> {
+        WindowLane { name: self.lane.as_deref(), asked: self.lanes_asked }
     }
 
     /// Arranges the panels so.
@@ -103,14 +123,15 @@ impl PanelLayout {
     #[must_use]
     pub fn save(&self) -> Option<String> {
         let node = self.node()?;
-        if Some(&node) == Node::of(&tree_of(&presets::designed())).as_ref() {
+        if self.lane.is_none() && Some(&node) == Node::of(&tree_of(&presets::designed())).as_ref() {
             return None;
         }
-        ron::to_string(&node).map_err(|error| log::error!("the layout cannot be written: {error}")).ok()
+        Arrangement { lane: self.lane.clone(), of: node }.write().map_err(|error| log::error!("the layout cannot be written: {error}")).ok()
     }
 
     /// Puts the panels back as designed.
     pub fn reset(&mut self) {
+        self.lane = None;
         self.arrange(&presets::designed());
     }
 
@@ -175,6 +196,17 @@ impl PanelLayout {
         }
     }
 
+    /// Makes the panel's tile wider or narrower (`row`), taller or lower; false if there is no border that could move.
+    pub fn resize(&mut self, name: &str, row: bool, more: bool) -> bool {
+        let tile = self.tile(name).filter(|_| self.maximised.is_none() && !self.detached.contains(name));
+        tile.is_some_and(|tile| sizes::resize(&mut self.tree, tile, row, more))
+    }
+
+    /// Moves the border between two neighbours by so many points; false if it cannot move.
+    pub fn move_border(&mut self, [first, second]: [TileId; 2], by: f32) -> bool {
+        sizes::move_border(&mut self.tree, first, second, by)
+    }
+
     /// Gives the panel a window of its own.
     pub fn detach(&mut self, name: &'static str) {
         if let Some(tile) = self.tile(name) {
@@ -217,6 +249,9 @@ impl PanelLayout {
 
     /// Draws the panels into all of `ui`.
     pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
+        // Where a tab that is dragged is dropped is known only when the tree has been drawn: what it found is kept from before.
+        let dragged = self.maximised.is_none() && self.tree.dragged_id(ui.ctx()).is_some() && ui.input(|i| i.pointer.any_released());
+        let found = dragged.then(|| self.save());
         let Self { tree, panels, maximised, used, under, focused, .. } = self;
         *under = None;
         // A focus that stays where it was does not take the place of a panel that was pressed since.
@@ -226,12 +261,17 @@ impl PanelLayout {
             ui.centered_and_justified(|ui| ui.weak("Every panel is closed. View > Panels shows them again, View > Layout arranges them."));
             return;
         }
-        let mut behavior = Centre { panels, look, commands, maximised, used, under, focus_moved };
+        let mut behavior = Centre { panels, look, commands, maximised, used, under, focus_moved, dropped: false };
         if let Some(name) = *behavior.maximised {
             behavior.alone(ui, name);
-        } else {
-            tree.ui(&mut behavior, ui);
+            return;
         }
+        tree.ui(&mut behavior, ui);
+        let Centre { commands, used, dropped, .. } = behavior;
+        if let (true, Some(was)) = (dropped, found) {
+            commands.push(WindowCommand::Dropped { name: *used, was }.into());
+        }
+        borders::ui(ui, tree, commands);
     }
 
     /// Draws the panels that have windows of their own; where the system has one window only, they lie over the others.

@@ -9,6 +9,7 @@ mod actions;
 #[allow(clippy::module_inception, reason = "the window is what this module is about")]
 pub mod app;
 pub mod arrangement;
+pub mod borders;
 pub mod command;
 pub mod commands;
 pub mod dialogs;
@@ -36,6 +37,7 @@ pub mod ribbon;
 pub mod search;
 pub mod second_cursor;
 pub mod session_panel;
+pub mod sizes;
 pub mod state;
 pub mod states;
 pub mod status_bar;

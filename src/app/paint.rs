@@ -11,7 +11,7 @@ use crate::app::status_bar::{self, Status};
 use crate::app::timeline_bar::BarLook;
 use crate::app::{layout, menu, notices, theme, timeline_bar};
 use crate::metric::events::HeadsShown;
-use crate::panel::{LaneLook, Look, PANELS};
+use crate::panel::{LaneLook, Look, PANELS, WindowLane};
 use crate::session::View;
 use crate::session::lanes as lane_list;
 use crate::session::plan::{Plan, PlanLane};
@@ -81,6 +81,8 @@ impl App {
             })
             .collect();
         let heads = heads_shown(&run.plan, &session.view);
+        let (name, asked_for) = (layout.lane().name.map(str::to_owned), layout.lane().asked);
+        let lane = WindowLane { name: name.as_deref(), asked: asked_for };
         let look = Look {
             plan: &run.plan,
             lanes: &lanes,
@@ -89,6 +91,7 @@ impl App {
             kv_head: heads.kv,
             query_head: heads.query,
             selection,
+            lane,
             studies,
             states,
         };

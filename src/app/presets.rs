@@ -14,6 +14,8 @@ pub struct Preset {
     pub name: &'static str,
     /// What the menu calls it.
     pub title: &'static str,
+    /// The layer whose lane the panels show, where they show one lane; by its name.
+    pub layer: Option<&'static str>,
     /// The panels.
     rows: Rows,
 }
@@ -27,10 +29,11 @@ const DESIGN: Rows = &[
 
 /// Every arrangement but the designed one. Adding one is one line here and one in the table of commands.
 pub static PRESETS: &[Preset] = &[
-    Preset { name: "teach", title: "Teach", rows: &[&[&["map"], &["residency"]], &[&["growth"], &["formula"]]] },
+    Preset { name: "teach", title: "Teach", layer: None, rows: &[&[&["map"], &["residency"]], &[&["growth"], &["formula"]]] },
     Preset {
         name: "debug-ovq",
         title: "Debug OVQ",
+        layer: Some("ovq"),
         rows: &[
             &[&["growth"], &["assignments"], &["map"]],
             &[&["counts"], &["health"], &["events"]],
@@ -40,13 +43,19 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "debug-lola",
         title: "Debug LoLA",
+        layer: Some("lola"),
         rows: &[
             &[&["residency"], &["sre"]],
             &[&["state"], &["retention", "events"]],
             &[&["shares", "reads", "channel"], &["formula", "moments"]],
         ],
     },
-    Preset { name: "compare", title: "Compare", rows: &[&[&["retention"], &["reads"]], &[&["shares"], &["sweep", "moments", "health"]]] },
+    Preset {
+        name: "compare",
+        title: "Compare",
+        layer: None,
+        rows: &[&[&["retention"], &["reads"]], &[&["shares"], &["sweep", "moments", "health"]]],
+    },
 ];
 
 /// The arrangement with this name.
@@ -111,6 +120,13 @@ mod tests {
         for (title, rows) in PRESETS.iter().map(|p| (p.title, p.rows)).chain([("designed", DESIGN)]) {
             let names: Vec<&str> = rows.iter().copied().flatten().copied().flatten().copied().collect();
             assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{title}");
+        }
+    }
+
+    #[test]
+    fn every_layer_in_the_table_is_one() {
+        for layer in PRESETS.iter().filter_map(|p| p.layer) {
+            assert!(crate::layer::kind(layer).is_some(), "{layer}");
         }
     }
 

@@ -1,19 +1,23 @@
 //! The tabs and canvases that the panels of the centre are drawn in: titles, help, buttons, a menu.
 
 use eframe::egui::{self, Color32, Frame, Margin, Painter, Popup, Rect, Stroke, Ui, Visuals, WidgetText, vec2};
-use egui_tiles::{Behavior, SimplificationOptions, TabState, Tabs, TileId, Tiles, UiResponse};
+use egui_tiles::{Behavior, EditAction, SimplificationOptions, TabState, Tabs, TileId, Tiles, UiResponse};
 
 use crate::app::command::{Command, PanelAct, WindowCommand};
 use crate::app::icon::{self, Icon};
 use crate::app::layout::{Pane, Panels, draw, entry};
-use crate::app::{focus, theme};
+use crate::app::{focus, sizes, theme};
 use crate::panel::{Look, PanelEntry};
 
 /// What the menu of a tab offers.
-const ACTS: [(&str, PanelAct); 5] = [
+const ACTS: [(&str, PanelAct); 9] = [
     ("Maximise", PanelAct::Maximise),
     ("Split right", PanelAct::SplitRight),
     ("Split down", PanelAct::SplitDown),
+    ("Wider", PanelAct::Wider),
+    ("Narrower", PanelAct::Narrower),
+    ("Taller", PanelAct::Taller),
+    ("Lower", PanelAct::Lower),
     ("Own window", PanelAct::Detach),
     ("Close", PanelAct::Close),
 ];
@@ -28,6 +32,8 @@ pub(super) struct Centre<'a, 'b> {
     pub under: &'a mut Option<&'static str>,
     /// True if another widget has the focus than in the last frame.
     pub focus_moved: bool,
+    /// Set when a tile that was dragged is dropped at another place.
+    pub dropped: bool,
 }
 
 impl Centre<'_, '_> {
@@ -169,7 +175,16 @@ impl Behavior<Pane> for Centre<'_, '_> {
     }
 
     fn min_size(&self) -> f32 {
-        80.0
+        sizes::LEAST
+    }
+
+    /// Borders are drawn over the tiles, with names and keys: [`crate::app::borders`].
+    fn is_container_resizable(&self, _tiles: &Tiles<Pane>, _tile: TileId) -> bool {
+        false
+    }
+
+    fn on_edit(&mut self, action: EditAction) {
+        self.dropped |= action == EditAction::TileDropped;
     }
 
     fn tab_bar_color(&self, visuals: &Visuals) -> Color32 {

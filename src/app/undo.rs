@@ -3,6 +3,8 @@
 //! An edit keeps what it found, not what it did: taking it back is putting that there again, whatever the edit was. Numbers are
 //! computed from a session and its seed alone, so the run that follows is the one there was.
 
+use egui_tiles::TileId;
+
 use crate::panel::Selection;
 use crate::session::{LaneSpec, Session};
 
@@ -45,6 +47,10 @@ pub enum Thing {
     Seed,
     /// The colour of a lane, by its place.
     Colour(usize),
+    /// A border between panels.
+    Border([TileId; 2]),
+    /// The size of a panel: the width (true) or the height.
+    Size(&'static str, bool),
 }
 
 /// The hand on the window when an edit was made.

@@ -1,15 +1,16 @@
 //! What several panels need: which lanes have a channel, the choice of one, words for a token, keys for caches.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use eframe::egui::{
-    Align2, ComboBox, FontId, Grid, Label, Pos2, Rect, Response, RichText, Stroke, TextStyle, TextWrapMode, TextureHandle, TextureOptions,
-    Ui, WidgetText, pos2, vec2,
+    Align2, ComboBox, CursorIcon, FontId, Grid, Label, Pos2, Rect, Response, RichText, Sense, Stroke, TextStyle, TextWrapMode,
+    TextureHandle, TextureOptions, Ui, WidgetText, pos2, vec2,
 };
 
 use super::{LaneLook, Look, Pin, Subject};
 use crate::app::command::{Command, ViewCommand};
-use crate::session::plan::Plan;
+use crate::session::plan::{Plan, PlanLane};
 use crate::stream::Stream;
 use crate::trace::{Channel, Heads};
 use crate::widget::chart::{Chart, SMALL};
@@ -126,6 +127,46 @@ pub fn waiting(look: &Look<'_>, lane: usize) -> String {
     }
 }
 
+/// What a chunk of a lane is called: `step 16` where the lane's chunks are the steps of the timeline. Where they are not, both are
+/// said and how they go together: `LoLA's chunk 16 (of 64 tokens) = steps 32-33`, or, where their ends do not meet,
+/// `LoLA's chunk 2 (of 48 tokens) in steps 3-4`.
+#[must_use]
+pub fn chunk_name(plan: &Plan, lane: &PlanLane, chunk: usize) -> String {
+    let (own, step, all) = (lane.setup.chunk, plan.step, plan.stream.writes());
+    if own == step {
+        return format!("step {chunk}");
+    }
+    let (from, to) = ((chunk * own).min(all), ((chunk + 1) * own).min(all));
+    let (first, last) = (from / step, to.saturating_sub(1) / step);
+    let meets = |end: usize| end.is_multiple_of(step) || end == all;
+    let joined = if meets(from) && meets(to) { "=" } else { "in" };
+    let steps = if first >= last { format!("step {first}") } else { format!("steps {first}-{last}") };
+    format!("{}'s chunk {chunk} (of {}) {joined} {steps}", lane.name, plural(to - from, "token", "tokens"))
+}
+
+/// The same in short, where the rest has been said: `step 16` or `chunk 16`.
+#[must_use]
+pub fn chunk_short(plan: &Plan, lane: &PlanLane, chunk: usize) -> String {
+    format!("{} {chunk}", if lane.setup.chunk == plan.step { "step" } else { "chunk" })
+}
+
+/// What is said once in a panel whose steps are the chunks of a lane, where these are not the steps of the timeline: `step 16 here =
+/// steps 32-33`, of the chunk that was completed last, and the whole of it. `None` where there is nothing to explain.
+#[must_use]
+pub fn own_steps(look: &Look<'_>, lane: usize) -> Option<(String, String)> {
+    let plan = look.lanes[lane].plan;
+    let chunk = chunks_seen(look, lane).saturating_sub(1);
+    let name = chunk_name(look.plan, plan, chunk);
+    let (_, steps) = name.rsplit_once(") ").filter(|_| plan.setup.chunk != look.plan.step)?;
+    Some((
+        format!("step {chunk} here {steps}"),
+        format!(
+            "Steps in this panel are the chunks of {} itself, which are not the steps of the timeline: {name} of the timeline.",
+            plan.name
+        ),
+    ))
+}
+
 /// Says when the first read comes, where the playhead is before it.
 #[must_use]
 pub fn no_read_yet(stream: &Stream) -> String {
@@ -136,19 +177,33 @@ pub fn no_read_yet(stream: &Stream) -> String {
 /// The choice among lanes that have the channels of a panel.
 #[derive(Debug, Clone, Default)]
 pub struct LaneChoice {
-    name: Option<String>,
+    /// The lane that was chosen here, by the one that the window asked for then (none: no name). Where the window asks for what it asked
+    /// for before, as after an undo, the panel shows what it did.
+    names: BTreeMap<String, String>,
+    /// How often the window had asked for a lane when one was last chosen here.
+    asked: u64,
 }
 
 impl LaneChoice {
     /// Chooses a lane by its name.
-    pub fn set(&mut self, name: &str) {
-        self.name = Some(name.to_owned());
+    pub fn set(&mut self, look: &Look<'_>, name: &str) {
+        self.asked = look.lane.asked;
+        let under = look.lane.name.unwrap_or_default();
+        match self.names.get_mut(under) {
+            Some(now) if now == name => {}
+            Some(now) => name.clone_into(now),
+            None => drop(self.names.insert(under.to_owned(), name.to_owned())),
+        }
     }
 
-    /// The lane chosen among `lanes`: the first (whose cache is not empty by its own parameters), until another is.
+    /// The lane chosen among `lanes`: the window's if it asks for one of these, or else the first (whose cache is not empty by its own
+    /// parameters), until another is chosen here.
     #[must_use]
     pub fn chosen(&self, look: &Look<'_>, lanes: &[usize]) -> Option<usize> {
-        let named = self.name.as_ref().and_then(|n| lanes.iter().copied().find(|&i| look.lanes[i].plan.name == *n));
+        let called = |name: &str| lanes.iter().copied().find(|&i| look.lanes[i].plan.name == name);
+        let holds_still = look.lane.name.is_none() || self.asked == look.lane.asked;
+        let own = self.names.get(look.lane.name.unwrap_or_default()).filter(|_| holds_still).and_then(|name| called(name));
+        let named = own.or(look.lane.name.and_then(called));
         // A cache of nothing has nothing to show, where another lane has one.
         let holds = |&&lane: &&usize| {
             let plan = look.lanes[lane].plan;
@@ -172,6 +227,9 @@ impl LaneChoice {
             if !waiting.is_empty() {
                 ui.label(RichText::new(waiting).color(Ink::of(ui).quiet));
             }
+            if let Some((short, whole)) = own_steps(look, lane) {
+                ui.label(RichText::new(short).color(Ink::of(ui).quiet)).on_hover_text(whole);
+            }
             Some(lane)
         })
         .inner
@@ -193,7 +251,9 @@ impl LaneChoice {
         ui.horizontal(|ui| {
             let lane = self.choose(ui, look, lanes, lane);
             let text = format!("{} {}", sentence(lane), waiting(look, lane));
-            ui.add(Label::new(text.trim_end()).truncate());
+            let text =
+                own_steps(look, lane).map_or_else(|| text.trim_end().to_owned(), |(short, _)| format!("{}; {short}", text.trim_end()));
+            ui.add(Label::new(text).truncate());
             Some(lane)
         })
         .inner
@@ -212,7 +272,7 @@ impl LaneChoice {
             }
         });
         response.response.on_hover_text("The lane shown here");
-        self.name = Some(look.lanes[chosen].plan.name.clone());
+        self.set(look, &look.lanes[chosen].plan.name);
         chosen
     }
 }
@@ -349,6 +409,16 @@ pub fn link(ui: &mut Ui, text: impl Into<RichText>, subject: Subject, commands: 
     response
 }
 
+/// A lane's name, drawn as it is given, that selects the lane when clicked.
+pub fn lane_link(ui: &mut Ui, text: RichText, lane: usize, commands: &mut Vec<Command>) -> Response {
+    let response = ui.add(Label::new(text).selectable(false).sense(Sense::click())).on_hover_cursor(CursorIcon::PointingHand);
+    let response = response.on_hover_text("Select the lane: the inspector says what is set in it and what it costs");
+    if response.clicked() {
+        commands.push(ViewCommand::Choose(Subject::Lane(lane)).into());
+    }
+    response
+}
+
 /// A link that is never broken over two lines: the part on the second line would be a stop of the Tab key without a name.
 pub fn whole_link(ui: &mut Ui, text: impl Into<RichText>) -> Response {
     let text = text.into();
@@ -413,6 +483,34 @@ mod tests {
         assert_eq!(cover(100, 97, 1024), 100, "nothing that is seen waits");
         assert_eq!(cover(1024, 10, 1024), 1024);
         assert_eq!((cover(0, 0, 1024), cover(3, 3, 3), cover(0, 0, 0)), (0, 3, 0));
+    }
+
+    /// A plan of lanes with these chunks on 1100 writes.
+    fn plan(chunks: &[i64]) -> Plan {
+        use crate::param::Params;
+        use crate::session::{BackendChoice, LaneSpec, Session, Source, TaskSource};
+        let params = Params::default().with("T", 1100).with("needles", 4);
+        let lane = |chunk: &i64| LaneSpec::new(&format!("C{chunk}"), "ovq", Params::default().with("chunk", *chunk));
+        let source = Source::Task(TaskSource { name: "needles".to_owned(), params });
+        let lanes = chunks.iter().map(lane).collect();
+        Plan::new(&Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() }, None).unwrap()
+    }
+
+    #[test]
+    fn a_chunk_that_is_no_step_says_which_steps_it_is() {
+        let plan = plan(&[32, 64, 48, 256]);
+        let name = |lane: usize, chunk| chunk_name(&plan, &plan.lanes[lane], chunk);
+        assert_eq!(plan.step, 32);
+        assert_eq!(name(0, 16), "step 16");
+        assert_eq!(name(1, 16), "C64's chunk 16 (of 64 tokens) = steps 32-33");
+        // 1088 to 1099: the stream ends in it.
+        assert_eq!(name(1, 17), "C64's chunk 17 (of 12 tokens) = step 34");
+        // 48 to 95 is the second half of step 1 and step 2; 96 to 143 is step 3 and the first half of step 4.
+        assert_eq!(name(2, 1), "C48's chunk 1 (of 48 tokens) in steps 1-2");
+        assert_eq!(name(2, 2), "C48's chunk 2 (of 48 tokens) in steps 3-4");
+        assert_eq!(name(3, 0), "C256's chunk 0 (of 256 tokens) = steps 0-7");
+        let short = |lane: usize| chunk_short(&plan, &plan.lanes[lane], 5);
+        assert_eq!((short(0).as_str(), short(1).as_str()), ("step 5", "chunk 5"));
     }
 
     #[test]

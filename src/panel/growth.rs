@@ -2,7 +2,7 @@
 
 use eframe::egui::{Color32, Painter, RichText, Stroke, Ui, pos2, vec2};
 
-use super::common::{Key, chunks_seen, cover, facts, head_of, lanes_with, playheads, swatch, waiting, words};
+use super::common::{Key, chunk_name, chunks_seen, cover, facts, head_of, lane_link, lanes_with, playheads, swatch, waiting, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::trace::Channel;
@@ -63,14 +63,14 @@ pub(super) fn n_max(look: &Look<'_>, lane: usize) -> Option<usize> {
 }
 
 impl Panel for Growth {
-    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, _commands: &mut Vec<Command>) {
+    fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
         let lanes = lanes_with(look, &["sizes"]);
         if lanes.is_empty() {
             words(ui, "No lane here keeps a dictionary that grows; add an OVQ lane.");
             return;
         }
         self.curves.resize_with(look.lanes.len(), Cached::default);
-        header(ui, look, &lanes);
+        header(ui, look, &lanes, commands);
         let ink = Ink::of(ui);
         let total = look.plan.stream.writes();
         let most = lanes.iter().filter_map(|&l| highest(look, l)).max().unwrap_or(1);
@@ -125,11 +125,11 @@ fn limits(painter: &Painter, chart: &Chart, n_max: usize, colour: Color32) {
     line::draw(painter, &ends, Stroke::new(1.2, colour), Dash::Dots);
 }
 
-fn header(ui: &mut Ui, look: &Look<'_>, lanes: &[usize]) {
+fn header(ui: &mut Ui, look: &Look<'_>, lanes: &[usize], commands: &mut Vec<Command>) {
     ui.horizontal_wrapped(|ui| {
         for &lane in lanes {
             swatch(ui, look.lanes[lane].colour);
-            ui.label(RichText::new(look.lanes[lane].plan.name.as_str()).strong());
+            drop(lane_link(ui, RichText::new(look.lanes[lane].plan.name.as_str()).strong(), lane, commands));
             ui.label(sentence(look, lane));
             ui.add_space(8.0);
         }
@@ -168,9 +168,10 @@ fn tell(response: &eframe::egui::Response, look: &Look<'_>, lanes: &[usize], x: 
             let step = chunks.checked_sub(1);
             match (rows_after(sizes, head, chunks), step, step.and_then(|s| rows_after(sizes, head, s))) {
                 (Some(n), Some(step), Some(before)) => {
-                    format!("n = {n} in step {step}, after write {end}; {} new in it", n - before.min(n))
+                    let chunk = chunk_name(look.plan, plan, step);
+                    format!("n = {n} in {chunk}, after write {end}; {} new in it", n - before.min(n))
                 }
-                (Some(n), None, _) => format!("n = {n} before the end of step 0"),
+                (Some(n), None, _) => format!("n = {n} before the end of {}", chunk_name(look.plan, plan, 0)),
                 _ => "not computed yet".to_owned(),
             }
         };

@@ -85,6 +85,15 @@ pub struct LaneLook<'a> {
     pub colour: eframe::egui::Color32,
 }
 
+/// The lane that panels of one lane show until another is chosen in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WindowLane<'a> {
+    /// The lane, by its name; `None`: each panel shows its own.
+    pub name: Option<&'a str>,
+    /// How often such a lane was asked for: what was chosen in a panel before the last time holds no more.
+    pub asked: u64,
+}
+
 /// All that a panel may look at.
 #[derive(Debug, Clone, Copy)]
 pub struct Look<'a> {
@@ -102,6 +111,8 @@ pub struct Look<'a> {
     pub query_head: usize,
     /// What is selected.
     pub selection: &'a Selection,
+    /// The lane that panels of one lane show.
+    pub lane: WindowLane<'a>,
     /// Long questions, answered in the background.
     pub studies: &'a Studies,
     /// Exact states of the lanes, asked for by looking them up.

@@ -14,7 +14,7 @@ use mnemoscope::app::study::{Studies, Wake};
 use mnemoscope::app::theme::{self, ThemeChoice};
 use mnemoscope::engine::headless;
 use mnemoscope::layer::{Precision, Record, Snapshot};
-use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection};
+use mnemoscope::panel::{LaneLook, Look, PANELS, Panel, Selection, WindowLane};
 use mnemoscope::session::plan::Plan;
 use mnemoscope::session::{BackendChoice, CaptureSource, LaneSpec, Session, Source, TaskSource};
 use mnemoscope::trace::{LaneTrace, TraceBlock};
@@ -158,6 +158,7 @@ impl<'a> Given<'a> {
             kv_head: 0,
             query_head: 0,
             selection: &self.selection,
+            lane: WindowLane::default(),
             states: &self.states,
             studies: self.found.unwrap_or(&self.studies),
         };

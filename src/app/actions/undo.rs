@@ -30,10 +30,10 @@ impl App {
     }
 
     /// Takes in what became of the panels, if anything did.
-    pub(in crate::app) fn record_layout(&mut self, title: &str, was: Option<String>) {
+    pub(in crate::app) fn record_layout(&mut self, title: &str, was: Option<String>, thing: Option<Thing>) {
         let now = self.layout.save();
         if was != now {
-            self.undo.record(title.to_owned(), Was::Layout(was), &Was::Layout(now), None);
+            self.undo.record(title.to_owned(), Was::Layout(was), &Was::Layout(now), thing.map(|t| (t, self.hand)));
         }
     }
 

@@ -10,6 +10,7 @@ use crate::app::command::{PanelAct, WindowCommand};
 use crate::app::dialogs::Dialog;
 use crate::app::jobs::Purpose;
 use crate::app::menu::MenuLook;
+use crate::app::undo::Thing;
 use crate::app::{palette, presets, theme};
 use crate::panel::PANELS;
 
@@ -59,6 +60,8 @@ impl App {
             WindowCommand::TogglePanel(_)
             | WindowCommand::ShowPanel(_)
             | WindowCommand::Panel { .. }
+            | WindowCommand::MoveBorder { .. }
+            | WindowCommand::Dropped { .. }
             | WindowCommand::Arrange(_)
             | WindowCommand::ResetLayout => self.panel_command(&command),
             WindowCommand::TogglePalette => self.toggle_palette(),
@@ -69,7 +72,8 @@ impl App {
 
     /// Commands that move panels about. They can be taken back.
     fn panel_command(&mut self, command: &WindowCommand) {
-        let was = self.layout.save();
+        let mut was = self.layout.save();
+        let mut thing = None;
         let title = match *command {
             WindowCommand::TogglePanel(name) => {
                 self.layout.toggle(name);
@@ -81,11 +85,31 @@ impl App {
             }
             WindowCommand::Panel { name, act } => {
                 let Some(name) = name.or_else(|| self.layout.in_use()) else { return };
-                self.act_on_panel(name, act)
+                if let Some((row, more)) = size_of(act) {
+                    thing = Some(Thing::Size(name, row));
+                    self.resize_panel(name, act, row, more)
+                } else {
+                    self.act_on_panel(name, act)
+                }
+            }
+            WindowCommand::MoveBorder { between, by } => {
+                thing = Some(Thing::Border(between));
+                self.layout.move_border(between, by);
+                "move a border".to_owned()
+            }
+            WindowCommand::Dropped { name, was: ref found } => {
+                was.clone_from(found);
+                format!("move {}", name.map_or("a tab", panel_title))
             }
             WindowCommand::Arrange(name) => {
                 let Some(preset) = presets::preset(name) else { return };
                 self.layout.arrange(&preset.node());
+                let lane = preset.layer.map(|layer| self.lane_of(layer));
+                if let (Some(None), Some(layer)) = (&lane, preset.layer) {
+                    let kind = crate::layer::kind(layer).map_or(layer, |k| k.title());
+                    self.notice = Some(format!("No lane of {kind} is switched on: panels show the lanes that they did"));
+                }
+                self.layout.show_lane(lane.flatten());
                 format!("layout {}", preset.title)
             }
             _ => {
@@ -93,7 +117,30 @@ impl App {
                 "reset the layout".to_owned()
             }
         };
-        self.record_layout(&title, was);
+        self.record_layout(&title, was, thing);
+    }
+
+    /// The lane of this layer that panels are to show, by name: the one that is selected, or the first that is switched on.
+    fn lane_of(&self, layer: &str) -> Option<String> {
+        let plan = self.runs.current().map(|run| &run.plan);
+        let selected = self.selection.lane.and_then(|lane| plan?.lanes.get(lane)).filter(|lane| lane.kind.name() == layer);
+        let first = || self.session.lanes.iter().find(|lane| lane.enabled && lane.layer == layer).map(|lane| lane.name.clone());
+        selected.map(|lane| lane.name.clone()).or_else(first)
+    }
+
+    /// Makes a panel wider, narrower, taller or lower, or says why it stays as it is.
+    fn resize_panel(&mut self, name: &'static str, act: PanelAct, row: bool, more: bool) -> String {
+        let title = panel_title(name);
+        let size = match act {
+            PanelAct::Wider => "wider",
+            PanelAct::Narrower => "narrower",
+            PanelAct::Taller => "taller",
+            _ => "lower",
+        };
+        if !self.layout.resize(name, row, more) {
+            self.notice = Some(format!("{title} cannot be made {size}: there is no border beside it that could move"));
+        }
+        format!("{title} {size}")
     }
 
     fn toggle_palette(&mut self) {
@@ -121,6 +168,8 @@ impl App {
                 layout.split(name, act == PanelAct::SplitRight);
                 "split off"
             }
+            // These have their own place: a border moves.
+            PanelAct::Wider | PanelAct::Narrower | PanelAct::Taller | PanelAct::Lower => "resize",
             PanelAct::Detach if !layout.is_detached(name) => {
                 layout.detach(name);
                 "own window for"
@@ -172,6 +221,17 @@ impl App {
     pub(in crate::app) fn suggested(&self, extension: &str) -> String {
         let stem = self.path.as_deref().and_then(Path::file_stem).map_or_else(|| "session".into(), |s| s.to_string_lossy().into_owned());
         format!("{stem}.{extension}")
+    }
+}
+
+/// For an act that changes a panel's size: whether it is the width, and whether there is to be more of it.
+fn size_of(act: PanelAct) -> Option<(bool, bool)> {
+    match act {
+        PanelAct::Wider => Some((true, true)),
+        PanelAct::Narrower => Some((true, false)),
+        PanelAct::Taller => Some((false, true)),
+        PanelAct::Lower => Some((false, false)),
+        _ => None,
     }
 }
 

@@ -7,18 +7,18 @@ use crate::panel::formula::dictionary::update;
 use crate::panel::formula::exact::{Exact, LaneAt, distance, dot, norm};
 use crate::panel::formula::mixing::dictionary;
 
-use super::page::{Item, Page, Say};
+use super::page::{Page, Say};
 
 /// The page of row `row` of a lane's dictionary.
 #[must_use]
 pub fn page(look: &Look<'_>, exact: &Exact<'_>, lane: &LaneAt<'_>, row: usize) -> Page {
     let fixed = lane.plan.kind.name() == "vq";
     let mut page = Page { title: format!("{} {row}", if fixed { "Code" } else { "Centroid" }), ..Page::default() };
-    page.items.push(Item::Lane(lane.number));
     let done = lane.plan.chunks_at(look.writes);
     let seen = lane.written(done);
     let rows = lane.wholes("assignments");
     let members: Vec<usize> = (0..seen.min(rows.len())).filter(|&w| usize::try_from(rows[w]) == Ok(row)).collect();
+    page.lane(look, lane, members.first().map_or(done.saturating_sub(1), |first| first / lane.chunk()));
     if members.is_empty() {
         page.say(unused(look, lane, row, fixed));
         return page;

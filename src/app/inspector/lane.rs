@@ -2,6 +2,7 @@
 
 use crate::metric::{full_attention_numbers, held};
 use crate::panel::Look;
+use crate::panel::common::chunk_name;
 use crate::panel::formula::exact::LaneAt;
 use crate::param::{ParamKind, ParamValue};
 use crate::widget::ticks::{grouped, number};
@@ -46,6 +47,10 @@ pub fn page(look: &Look<'_>, lane: &LaneAt<'_>) -> Page {
         page.fact("time", format!("{} s for {chunks} chunks of {} writes", number((seconds * 1e3).round() / 1e3), lane.chunk()));
     }
     page.fact("chunk", Say::new(format!("{} writes", lane.chunk())));
+    if lane.chunk() != look.plan.step {
+        let chunk = plan.chunks_at(look.writes).saturating_sub(1);
+        page.fact("in steps", chunk_name(look.plan, plan, chunk));
+    }
     if !plan.notes.is_empty() {
         page.items.push(Item::Heading("Notes".to_owned()));
         for note in &plan.notes {

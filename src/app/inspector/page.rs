@@ -1,6 +1,6 @@
 //! What the inspector says, as data: sentences with links, names with values, lives of tokens. No drawing.
 
-use crate::panel::common::token_name;
+use crate::panel::common::{chunk_name, chunk_short, token_name};
 use crate::panel::formula::exact::LaneAt;
 use crate::panel::{Look, Subject};
 
@@ -74,7 +74,9 @@ impl Say {
     #[must_use]
     pub fn step(mut self, look: &Look<'_>, lane: &LaneAt<'_>, chunk: usize) -> Self {
         let step = step_of(look, lane, chunk);
-        let name = if lane.chunk() == look.plan.step { format!("step {step}") } else { format!("step {step} (the lane's chunk {chunk})") };
+        // What a chunk of the lane is in steps has been said under the lane's name.
+        let same = lane.chunk() == look.plan.step;
+        let name = if same { format!("step {step}") } else { format!("step {step} ({})", chunk_short(look.plan, lane.plan, chunk)) };
         self.0.push(Part::Step(name, step));
         self
     }
@@ -156,6 +158,14 @@ impl Page {
     /// Adds a name and its value.
     pub fn fact(&mut self, name: impl Into<String>, value: impl Into<Say>) {
         self.items.push(Item::Fact(name.into(), value.into()));
+    }
+
+    /// Begins what is said of a lane: its name and, where its chunks are not the steps of the timeline, once which steps `chunk` is.
+    pub fn lane(&mut self, look: &Look<'_>, lane: &LaneAt<'_>, chunk: usize) {
+        self.items.push(Item::Lane(lane.number));
+        if lane.chunk() != look.plan.step {
+            self.say(format!("{}.", chunk_name(look.plan, lane.plan, chunk)));
+        }
     }
 
     /// All of it as text, a line each.

@@ -6,16 +6,16 @@ use crate::panel::formula::exact::LaneAt;
 use crate::panel::{Look, Subject};
 use crate::session::hand;
 
-use super::page::{Item, Page, Say};
+use super::page::{Page, Say};
 
 /// The page of the pair `write` in the cache of a lane.
 #[must_use]
 pub fn page(look: &Look<'_>, index: &mut Index, lane: &LaneAt<'_>, write: usize) -> Page {
     let text = crate::app::timeline_bar::token_text(look.plan, write);
     let mut page = Page { title: "Cache slot".to_owned(), text, ..Page::default() };
-    page.items.push(Item::Lane(lane.number));
-    page.say(Say::new("It holds ").token(look, write).t(", key and value as they were written."));
     let done = lane.plan.chunks_at(look.writes);
+    page.lane(look, lane, done.saturating_sub(1));
+    page.say(Say::new("It holds ").token(look, write).t(", key and value as they were written."));
     let Some(residency) = index.residency(look, lane.number) else {
         page.say("This lane has no sparse cache.");
         return page;

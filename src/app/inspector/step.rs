@@ -5,7 +5,7 @@ use crate::panel::Look;
 use crate::panel::common::plural;
 use crate::panel::formula::exact::LaneAt;
 
-use super::page::{Item, Page, Part, Say, step_of};
+use super::page::{Page, Part, Say, step_of};
 
 /// The page of a step of the timeline.
 #[must_use]
@@ -50,9 +50,9 @@ pub fn page(look: &Look<'_>, step: usize) -> Page {
     }
     for number in 0..look.lanes.len() {
         let Some(lane) = LaneAt::of(look, number) else { continue };
-        page.items.push(Item::Lane(number));
         // The chunk of the lane that ends in this step, if one does.
         let (before, after) = (lane.plan.chunks_at(writes.start), lane.plan.chunks_at(writes.end));
+        page.lane(look, &lane, before);
         if before == after {
             let mut say = Say::new("Its memory does not change in this step: its chunk ends in ");
             say = say.step(look, &lane, after).t(".");

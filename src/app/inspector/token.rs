@@ -17,7 +17,7 @@ pub fn page(look: &Look<'_>, index: &mut Index, exact: &Exact<'_>, write: usize)
     let mut page = Page { title: format!("Token {write}"), text, ..Page::default() };
     for number in 0..look.lanes.len() {
         let Some(lane) = LaneAt::of(look, number) else { continue };
-        page.items.push(Item::Lane(number));
+        page.lane(look, &lane, write / lane.chunk());
         of_lane(&mut page, look, &lane, index, exact, write);
     }
     page

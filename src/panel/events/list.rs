@@ -7,9 +7,9 @@ use super::heads;
 use crate::app::command::{Command, TimeCommand, ViewCommand};
 use crate::app::study::StudyCommand;
 use crate::app::study::events::{Ask, Listing, Shown, subject};
-use crate::metric::events::{Event, Hit, LaneEvents};
+use crate::metric::events::{Event, Hit, LaneEvents, Place};
 use crate::panel::Look;
-use crate::panel::common::{facts, token_name};
+use crate::panel::common::{chunk_name, facts, token_name};
 use crate::widget::chart::SMALL;
 use crate::widget::palette::Ink;
 use crate::widget::ticks::number;
@@ -102,13 +102,17 @@ fn row(ui: &mut Ui, look: &Look<'_>, lane: &LaneEvents<'_>, hit: Hit, event: &Ev
         if let Some(write) = event.write {
             commands.push(Command::View(ViewCommand::Hover(write)));
         }
-        let rows = [
+        let mut rows = vec![
             ("lane", own.plan.name.clone()),
             ("kind", event.kind.title().to_owned()),
             ("channel", format!("{}, head {}", event.channel, event.head)),
             ("seen", format!("after write {}, the end of step {}", event.seen, look.plan.step_at(event.seen).saturating_sub(1))),
             ("", named(look, event, &exact)),
         ];
+        // The sentence speaks of the lane's own chunk.
+        if let (Place::Chunk(chunk), true) = (event.place, own.plan.setup.chunk != look.plan.step) {
+            rows.push(("where", chunk_name(look.plan, own.plan, chunk)));
+        }
         facts(&response, "A click selects, a double click (or Enter) runs to it", &rows);
     }
 }

@@ -51,7 +51,7 @@ impl Panel for Formula {
         if look.selection.lane != self.followed {
             self.followed = look.selection.lane;
             if let Some(lane) = look.selection.lane.and_then(|l| look.lanes.get(l)) {
-                self.choice.set(&lane.plan.name);
+                self.choice.set(look, &lane.plan.name);
             }
         }
         let Some(number) = self.choice.row(ui, look, &lanes, "No lane is switched on.", |ui, lane| {

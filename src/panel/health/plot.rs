@@ -6,7 +6,7 @@ use super::quantity::Quantity;
 use super::series::{Known, Lines};
 use crate::app::command::{Command, ViewCommand};
 use crate::app::study::health::LaneHead;
-use crate::panel::common::{chunks_seen, facts, playheads};
+use crate::panel::common::{chunk_name, chunks_seen, facts, playheads};
 use crate::panel::growth::{n_max, plateau};
 use crate::panel::{Look, Subject};
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign};
@@ -127,9 +127,11 @@ impl Plot<'_> {
             let chunks = plan.chunks_at(writes);
             let text = match known(lane).at(self.quantity, chunks) {
                 _ if writes > look.writes => "after the playhead".to_owned(),
-                _ if chunks == 0 => "before the end of step 0: empty".to_owned(),
+                _ if chunks == 0 => format!("before the end of {}: empty", chunk_name(look.plan, plan, 0)),
                 None => "not known".to_owned(),
-                Some((at, c)) => format!("{} after step {} (write {})", self.quantity.tell(at), c - 1, ends(look, lane, c)),
+                Some((at, c)) => {
+                    format!("{} after {} (write {})", self.quantity.tell(at), chunk_name(look.plan, plan, c - 1), ends(look, lane, c))
+                }
             };
             rows.push((plan.name.as_str(), text));
             if let (Quantity::Rows, Some(n)) = (self.quantity, n_max(look, lane)) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{ComboBox, Grid, RichText, ScrollArea, TextureHandle, Ui};
 
-use super::common::{Canvas, Key, LaneChoice, plural, swatch, words};
+use super::common::{Canvas, Key, LaneChoice, lane_link, plural, swatch, words};
 use super::{Look, Panel, Pin};
 use crate::app::command::{Command, ViewCommand};
 use crate::metric::{Running, Summary};
@@ -154,7 +154,7 @@ impl Moments {
                     let [a, b, between] = [0..pinned, 0..look.writes, from..to].map(|r| self.score(look, index, r));
                     ui.horizontal(|ui| {
                         swatch(ui, lane.colour);
-                        ui.label(RichText::new(&lane.plan.name).size(SMALL));
+                        drop(lane_link(ui, RichText::new(&lane.plan.name).size(SMALL), index, commands));
                     });
                     line(ui, &[&figures(a), &figures(b), &difference(headline(a), headline(b)), &figures(between)]);
                 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{Align, Label, Layout, RichText, ScrollArea, Ui, UiBuilder, vec2};
 
-use super::common::{swatch, words};
+use super::common::{lane_link, swatch, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::app::study::StudyCommand;
@@ -115,7 +115,7 @@ impl Reads {
             let mut tokens = 0;
             for lane in 0..look.lanes.len() {
                 let finding = found(lane);
-                self.lane_row(ui, look, lane, read, finding.and_then(Finding::weights));
+                self.lane_row(ui, look, lane, read, finding.and_then(Finding::weights), commands);
                 match finding {
                     Some(Finding::Known(weights)) => {
                         tokens = tokens.max(weights.envelope.values().len());
@@ -137,12 +137,12 @@ impl Reads {
     }
 
     /// A lane's name, its answer, where its weight came from, and how well the weights reproduce its output.
-    fn lane_row(&self, ui: &mut Ui, look: &Look<'_>, lane: usize, read: usize, weights: Option<&Weights>) {
+    fn lane_row(&self, ui: &mut Ui, look: &Look<'_>, lane: usize, read: usize, weights: Option<&Weights>, commands: &mut Vec<Command>) {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 5.0;
             swatch(ui, look.lanes[lane].colour);
             let name = look.lanes[lane].plan.name.as_str();
-            ui.label(RichText::new(name).size(SMALL).strong());
+            drop(lane_link(ui, RichText::new(name).size(SMALL).strong(), lane, commands));
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 if let Some(weights) = weights {
                     let (faith, bad) = strips::faith(weights);

@@ -10,7 +10,7 @@ use crate::layer::lola::residency::{Place, Residency};
 use crate::metric::retention::spearman;
 use crate::panel::Look;
 use crate::panel::common::{
-    Key, chunks_seen, facts, head_of, is_marked, lanes_with, marked_name, plural, point_at, select_ring, token_name, words,
+    Key, chunk_name, chunks_seen, facts, head_of, is_marked, lanes_with, marked_name, plural, point_at, select_ring, token_name, words,
 };
 use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
 use crate::widget::palette::Ink;
@@ -185,7 +185,7 @@ fn plot(ui: &mut Ui, look: &Look<'_>, lane: usize, dots: &[Dot], commands: &mut 
     };
     let d = &dots[i];
     let rows = [
-        ("score on leaving", format!("{} (step {})", number(d.score), d.step)),
+        ("score on leaving", format!("{} ({})", number(d.score), chunk_name(look.plan, look.lanes[lane].plan, d.step))),
         ("error now", number(d.error)),
         ("where it is", if d.cached { "in the cache" } else { "folded into the state" }.to_owned()),
     ];
