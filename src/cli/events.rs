@@ -36,11 +36,11 @@ pub struct Args {
     head: Option<usize>,
 
     /// A choice with a margin below this is a tie.
-    #[arg(long, value_name = "X", value_parser = size, default_value_t = Criteria::default().margin)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = size, default_value_t = Criteria::default().margin)]
     under: f64,
 
     /// A read's normaliser below this is small.
-    #[arg(long, value_name = "X", value_parser = size, default_value_t = Criteria::default().normaliser)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = size, default_value_t = Criteria::default().normaliser)]
     normaliser: f64,
 
     /// Numbers of a channel beyond a value are events: `state_norm>100`, `outputs[3]<-2`.
