@@ -15,6 +15,7 @@ use mnemoscope::app::study::StudyCommand;
 use mnemoscope::app::study::effective::Ask;
 use mnemoscope::param::Params;
 use mnemoscope::session::LaneSpec;
+use mnemoscope::session::hand::{Act, Hand};
 use panel::{Run, Shown, harness, task, wait, wake};
 
 fn lanes() -> Vec<LaneSpec> {
@@ -79,6 +80,52 @@ fn recall_and_reads_in_pictures() {
     results.add(shown.try_snapshot("panel_recall_by_age"));
     results.add(harness(weighed(&NEEDLES, 5), vec2(900.0, 560.0), true).try_snapshot("panel_reads_wide"));
     results.add(harness(weighed(&NEEDLES, 5), vec2(560.0, 500.0), false).try_snapshot("panel_reads_read"));
+}
+
+/// Needles of which a branch of LoLA loses all that its cache holds, just before they are asked for.
+static BRANCH: LazyLock<Run> = LazyLock::new(|| {
+    let source = task("needles", Params::default().with("T", 2048).with("needles", 16));
+    let needles = NEEDLES.plan.stream.labels().answer_at.clone().unwrap();
+    let mut all = lanes();
+    // 32 chunks of 64 writes: the reads come after the last of them.
+    let hands = needles.iter().map(|&write| Hand { step: 31, kv_head: 0, what: Act::Evict { write: write as usize } }).collect();
+    all.insert(3, LaneSpec { name: "LoLA · 16 by hand".to_owned(), hands, ..all[2].clone() });
+    Run::new(source, all)
+});
+
+/// For each read, whether a lane answered it rightly.
+fn right(lane: usize) -> Vec<bool> {
+    BRANCH.traces[lane].channel("correct").unwrap().wholes(0).iter().map(|c| *c == 1).collect()
+}
+
+#[test]
+fn a_branch_is_shown_beside_the_lane_that_it_is_of() {
+    let (base, own) = (right(2), right(3));
+    let count = |of: &[bool]| of.iter().filter(|r| **r).count();
+    let lost: Vec<usize> = (0..16).filter(|&r| base[r] && !own[r]).collect();
+    assert!(count(&base) >= 12 && lost.len() >= 8, "the cache held the needles (TASKS.md): {base:?}, {own:?}");
+    let mut harness = harness(panel_of("recall", &BRANCH), vec2(308.0, 300.0), true);
+    let difference = (count(&own) as f64 - count(&base) as f64) / 16.0;
+    let row = harness.get_by_label_contains("LoLA · 16 by hand, ");
+    let said = text(&row);
+    assert!(said.contains(&format!(", {difference:+.2}")) && said.ends_with("(changed by hand, against LoLA)"), "{said}");
+    let at = row.rect().center();
+    // Nothing else is a branch of anything.
+    assert_eq!(harness.query_all_by_label_contains("(changed by hand, against").count(), 1);
+    harness.hover_at(at);
+    harness.run();
+    let (a, b) = (count(&own), count(&base));
+    harness.get_by_label(&format!("{difference:+.4}: {a} of 16 right, {b} of 16 there, {:+} right", a as i64 - b as i64));
+    let some: Vec<String> = lost.iter().take(6).map(ToString::to_string).collect();
+    harness.get_by_label_contains(&format!("{} reads: {}", lost.len(), some.join(", ")));
+    harness.get_by_label_contains("LoLA: the same layer, parameters and weights, without: evict token");
+    let mut results = SnapshotResults::new();
+    harness.remove_cursor();
+    harness.run();
+    results.add(harness.try_snapshot("panel_recall_branch"));
+    drop(harness);
+    let mut wide = self::harness(panel_of("recall", &BRANCH), vec2(760.0, 340.0), false);
+    results.add(wide.try_snapshot("panel_recall_branch_wide"));
 }
 
 #[test]

@@ -90,7 +90,8 @@ impl Shown {
 
     fn ui(&mut self, ui: &mut egui::Ui) {
         let dark = ui.visuals().dark_mode;
-        let look = |(i, trace)| LaneLook { plan: &self.plan.lanes[i], trace, spent: (0.0, 0), colour: theme::lane_colour(i, dark) };
+        let look =
+            |(i, trace)| LaneLook { plan: &self.plan.lanes[i], trace, spent: (0.0, 0), place: i, colour: theme::lane_colour(i, dark) };
         let lanes: Vec<LaneLook<'_>> = self.traces.iter().enumerate().map(look).collect();
         let look = Look {
             plan: &self.plan,

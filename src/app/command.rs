@@ -97,6 +97,8 @@ pub enum SessionCommand {
     TaskParam { name: &'static str, value: Option<ParamValue> },
     /// A lane once more, with something done to its memory by hand; by the lane's place in the session.
     Hand { lane: usize, hand: Hand },
+    /// Switches a lane of the run on screen off, by its place in the session of that run: what is set by now may have others before it.
+    ShownLaneOff { lane: usize },
     /// Switches a lane on or off.
     LaneEnabled { lane: usize, enabled: bool },
     /// Where to compute.

@@ -160,7 +160,7 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
     if let Some(step) = index.left(write).filter(|&s| s < done) {
         let by = lane.trace.channel("admitted").map_or(&[][..], |c| c.wholes_at(head_of(c, look), step));
         let head = lane.trace.channel("displaced").map_or(0, |c| head_of(c, look));
-        if hand::evicts(&lane.plan.setup.hands, head, write, step) {
+        if hand::evicted(lane.trace, head, write, step) {
             facts.row("evicted at", format!("the end of {}, by hand", short(step)));
         } else {
             facts.row("displaced at", format!("{}, by {}", short(step), tokens(by)));

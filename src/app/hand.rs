@@ -1,12 +1,13 @@
 //! What can be done by hand to what is looked at: buttons that branch the run from the playhead into a new lane.
 //!
 //! A branch is the lane once more with one intervention added, at the lane's own step at the playhead
-//! ([`crate::session::hand`]). Both lanes run, and every panel shows the difference.
+//! ([`crate::session::hand`]). Both lanes run, and every panel shows the difference. The same is in the palette of commands.
 
 use eframe::egui::{Button, Label, RichText, Sense, Ui, vec2};
 
 use crate::app::command::{Command, SessionCommand};
 use crate::app::facts::Index;
+use crate::app::palette::Item;
 use crate::app::timeline_bar::token_text;
 use crate::layer::lola::residency::Place;
 use crate::panel::common::head_of;
@@ -20,14 +21,16 @@ use crate::session::plan::Plan;
 pub struct Offer {
     /// The lane, numbered as panels see it.
     pub lane: usize,
-    /// What would be done.
-    pub hand: Hand,
+    /// What would be done; nothing where something is still to be chosen for it.
+    pub hand: Option<Hand>,
     /// On the button.
     pub label: String,
     /// What it does, in a sentence.
     pub hint: String,
     /// Why it cannot be done now, if it cannot.
     pub refused: Option<String>,
+    /// True where it can as soon as one lane less runs.
+    pub crowded: bool,
 }
 
 /// Buttons for all that can be done to `subject` at the playhead; nothing where nothing makes sense.
@@ -40,6 +43,9 @@ pub fn buttons(ui: &mut Ui, look: &Look<'_>, index: &mut Index, subject: Subject
     ui.label(RichText::new("By hand").strong()).on_hover_text(
         "Changes a memory at the playhead and lets the run go on from there, in a new lane beside the old one. What these do is the program's own invention, not the papers'.",
     );
+    if crowded(look.plan) {
+        make_room(ui, look, &offers, commands);
+    }
     for number in 0..look.lanes.len() {
         let of_lane: Vec<&Offer> = offers.iter().filter(|o| o.lane == number).collect();
         if of_lane.is_empty() {
@@ -56,12 +62,57 @@ pub fn buttons(ui: &mut Ui, look: &Look<'_>, index: &mut Index, subject: Subject
                 let button = button.accessible_name(format!("{}: {}", lane.plan.name, offer.label));
                 let button = button.on_hover_text(&offer.hint);
                 let button = button.on_disabled_hover_text(offer.refused.as_deref().unwrap_or_default());
-                if button.clicked() {
-                    commands.push(Command::Session(SessionCommand::Hand { lane: lane.plan.index, hand: offer.hand }));
+                if let (true, Some(hand)) = (button.clicked(), offer.hand) {
+                    commands.push(Command::Session(SessionCommand::Hand { lane: lane.plan.index, hand }));
                 }
             }
         });
     }
+}
+
+/// True where no more lanes can run, so that there is no room for a branch.
+fn crowded(plan: &Plan) -> bool {
+    plan.session.lanes.iter().filter(|l| l.enabled).count() >= MAX_LANES
+}
+
+/// The lanes that may make room for a branch: those that no offer is of; where there is an offer of every lane, all of them.
+#[must_use]
+pub fn spare(lanes: usize, offers: &[Offer]) -> Vec<usize> {
+    let without: Vec<usize> = (0..lanes).filter(|n| offers.iter().all(|o| o.lane != *n)).collect();
+    if without.is_empty() { (0..lanes).collect() } else { without }
+}
+
+/// Says that there is no room for a branch, with a button for each lane that may make room.
+fn make_room(ui: &mut Ui, look: &Look<'_>, offers: &[Offer], commands: &mut Vec<Command>) {
+    let text = format!("{MAX_LANES} lanes run, the most at once, and a branch is one more. Switch one off to make room:");
+    ui.add(Label::new(RichText::new(text).small()).wrap());
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing = vec2(4.0, 3.0);
+        for number in spare(look.lanes.len(), offers) {
+            let lane = &look.lanes[number];
+            let button = ui.add(Button::new(RichText::new(format!("{} off", lane.plan.name)).small()).small());
+            let button = button.accessible_name(format!("Switch {} off to make room for a branch", lane.plan.name));
+            let hint =
+                format!("{} stops running and stays in the list of lanes; Undo, or its check mark there, has it run again", lane.plan.name);
+            if button.on_hover_text(hint).clicked() {
+                commands.push(Command::Session(SessionCommand::ShownLaneOff { lane: lane.plan.index }));
+            }
+        }
+    });
+}
+
+/// What can be done to `subject` at the playhead, for the palette of commands. What waits only for room is listed too, and says so.
+#[must_use]
+pub fn items(look: &Look<'_>, index: &mut Index, subject: Subject) -> Vec<Item> {
+    let item = |offer: Offer| {
+        let lane = &look.lanes[offer.lane].plan;
+        let hand = offer.hand.filter(|_| offer.refused.is_none() || offer.crowded)?;
+        let room = if offer.crowded { ": switch a lane off first" } else { "" };
+        let title = format!("By hand: {} in {}{room}", offer.label, lane.name);
+        let command = Command::Session(SessionCommand::Hand { lane: lane.index, hand });
+        Some(Item { title, kind: "by hand", keys: String::new(), command })
+    };
+    offers(look, index, subject).into_iter().filter_map(item).collect()
 }
 
 /// All that can be done to `subject` at the playhead, lane by lane.
@@ -72,11 +123,12 @@ pub fn offers(look: &Look<'_>, index: &mut Index, subject: Subject) -> Vec<Offer
     let token = look.selection.token.filter(|w| *w < look.plan.stream.writes());
     match subject {
         Subject::Token(write) => {
-            lanes(None).flat_map(|n| of_write(look, index, n, write).into_iter().chain(of_move(look, n, row, Some(write)))).collect()
+            let moved = |n| row.filter(|(lane, _)| *lane == n).and_then(|(_, row)| of_move(look, n, row, Some(write)));
+            lanes(None).flat_map(|n| of_write(look, index, n, write).into_iter().chain(moved(n))).collect()
         }
         Subject::Slot { lane, write } => lanes(Some(lane)).flat_map(|n| of_write(look, index, n, write)).collect(),
         Subject::Centroid { lane, row } => {
-            let own = |n| of_move(look, n, Some((lane, row)), token).into_iter().chain(of_row(look, n, row));
+            let own = |n| of_move(look, n, row, token).into_iter().chain(of_row(look, n, row));
             lanes(Some(lane)).flat_map(own).collect()
         }
         Subject::Lane(lane) => lanes(Some(lane)).filter_map(|n| of_state(look, n)).collect(),
@@ -89,23 +141,17 @@ fn offer(look: &Look<'_>, number: usize, what: Act, label: String, effect: &str)
     let lane = &look.lanes[number];
     let (step, kv_head) = (lane.plan.chunks_at(look.writes), look.head_of_lane(number));
     let hand = Hand { step, kv_head, what };
-    let full = running(look.plan) >= MAX_LANES;
-    let refused = if full {
-        Some(format!("{MAX_LANES} lanes run already, and a branch is one more: switch one off"))
-    } else if step == 0 || step >= lane.plan.setup.stream.chunks(lane.plan.setup.chunk) {
+    let wrong = if step == 0 || step >= lane.plan.setup.stream.chunks(lane.plan.setup.chunk) {
         Some("Move the playhead: before the first step there is no memory, and after the last nothing is read".to_owned())
     } else {
         hand::check(lane.plan.kind, &lane.plan.setup, &hand).err()
     };
+    let crowded = wrong.is_none() && crowded(look.plan);
+    let refused = wrong.or_else(|| crowded.then(|| format!("{MAX_LANES} lanes run already, and a branch is one more: switch one off")));
     let heads = lane.plan.setup.stream.kv_heads();
     let of_head = if heads > 1 { format!(" (key/value head {kv_head})") } else { String::new() };
     let hint = format!("{effect} A branch of {} from its step {step} on{of_head}, in a new lane.", lane.plan.name);
-    Offer { lane: number, hand, label, hint, refused }
-}
-
-/// Lanes that are switched on.
-fn running(plan: &Plan) -> usize {
-    plan.session.lanes.iter().filter(|l| l.enabled).count()
+    Offer { lane: number, hand: Some(hand), label, hint, refused, crowded }
 }
 
 /// What can be done to a write where there is a sparse cache.
@@ -127,12 +173,16 @@ fn of_write(look: &Look<'_>, index: &mut Index, number: usize, write: usize) -> 
     all
 }
 
-/// A row of a lane's dictionary to a write.
-fn of_move(look: &Look<'_>, number: usize, row: Option<(usize, usize)>, token: Option<usize>) -> Option<Offer> {
-    let (Some((lane, row)), Some(to)) = (row, token) else { return None };
-    if lane != number || !grows(look, number, row) {
+/// The key of a row of a lane's dictionary to that of a write; without one it is said how to choose it.
+fn of_move(look: &Look<'_>, number: usize, row: usize, token: Option<usize>) -> Option<Offer> {
+    if !grows(look, number, row) {
         return None;
     }
+    let Some(to) = token else {
+        let why = format!("Select a token too: the key of centroid {row} moves onto its key. The centroid stays selected beside it.");
+        let label = format!("move centroid {row}");
+        return Some(Offer { lane: number, hand: None, label, hint: String::new(), refused: Some(why), crowded: false });
+    };
     let effect = format!("The key of centroid {row} becomes that of token {to}; its value and its count stay.");
     Some(offer(look, number, Act::Move { row, to }, format!("move centroid {row} to token {to}"), &effect))
 }

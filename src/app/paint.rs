@@ -7,18 +7,37 @@ use eframe::egui::{CentralPanel, Frame, Margin, Panel, Ui};
 use crate::app::app::App;
 use crate::app::command::Command;
 use crate::app::session_panel::{self, SessionLook};
+use crate::app::state::Run;
 use crate::app::status_bar::{self, Status};
 use crate::app::timeline_bar::BarLook;
 use crate::app::{layout, menu, notices, theme, timeline_bar};
 use crate::metric::events::HeadsShown;
 use crate::panel::{LaneLook, Look, PANELS, WindowLane};
-use crate::session::View;
 use crate::session::lanes as lane_list;
 use crate::session::plan::{Plan, PlanLane};
+use crate::session::{Session, View};
 
 /// The heads that a view shows of a plan's stream.
 pub(super) fn heads_shown(plan: &Plan, view: &View) -> HeadsShown {
     HeadsShown::of(&plan.stream, view)
+}
+
+/// The lanes of a run as panels see them. Colours are the session's as it is set now: giving a lane another runs nothing again.
+pub(super) fn lane_looks<'a>(run: &'a Run, session: &Session, dark: bool, without_times: bool) -> Vec<LaneLook<'a>> {
+    let colours = lane_list::colours(&session.lanes);
+    let place = |plan: &PlanLane| match session.lanes.get(plan.index) {
+        Some(lane) if lane.name == plan.name => colours[plan.index],
+        _ => plan.colour,
+    };
+    let each = run.plan.lanes.iter().zip(run.traces.iter().zip(&run.spent));
+    each.map(|(plan, (trace, &spent))| LaneLook {
+        plan,
+        trace,
+        spent: if without_times { (0.0, 0) } else { spent },
+        place: place(plan),
+        colour: theme::lane_colour(place(plan), dark),
+    })
+    .collect()
 }
 
 impl App {
@@ -62,24 +81,7 @@ impl App {
             notices::loading(ui, opening.as_deref(), problem.as_ref());
             return;
         };
-        // Colours are the session's as it is set now: giving a lane another runs nothing again.
-        let colours = lane_list::colours(&session.lanes);
-        let place = |plan: &PlanLane| match session.lanes.get(plan.index) {
-            Some(lane) if lane.name == plan.name => colours[plan.index],
-            _ => plan.colour,
-        };
-        let lanes: Vec<LaneLook<'_>> = run
-            .plan
-            .lanes
-            .iter()
-            .zip(run.traces.iter().zip(&run.spent))
-            .map(|(plan, (trace, &spent))| LaneLook {
-                plan,
-                trace,
-                spent: if without_times { (0.0, 0) } else { spent },
-                colour: theme::lane_colour(place(plan), dark),
-            })
-            .collect();
+        let lanes = lane_looks(run, session, dark, without_times);
         let heads = heads_shown(&run.plan, &session.view);
         let (name, asked_for) = (layout.lane().name.map(str::to_owned), layout.lane().asked);
         let lane = WindowLane { name: name.as_deref(), asked: asked_for };
@@ -112,5 +114,42 @@ impl App {
         let centre = Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::same(0));
         CentralPanel::default().frame(centre).show(ui, |ui| layout.ui(ui, &look, asked));
         layout.windows(ui.ctx(), &look, asked);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::param::Params;
+    use crate::session::hand::{Act, Hand};
+    use crate::session::{BackendChoice, LaneSpec, Source, TaskSource};
+
+    /// What each lane that runs is drawn with, by name.
+    fn drawn(session: &Session) -> Vec<(String, String)> {
+        let run = Run::new(1, Arc::new(Plan::new(session, None).unwrap()));
+        let each = lane_looks(&run, session, false, true);
+        each.iter().map(|l| (l.plan.name.clone(), format!("{:?} {:?} {:?}", l.colour, l.dash(), l.mark()))).collect()
+    }
+
+    #[test]
+    fn dashes_and_marks_stay_with_a_lane_as_its_colour_does() {
+        let params = Params::default().with("T", 256);
+        let source = Source::Task(TaskSource { name: "needles".to_owned(), params });
+        let lane = |name: &str| LaneSpec::new(name, if name == "a" { "linear" } else { "full" }, Params::default());
+        let lanes = ["a", "b", "c", "d", "e", "f", "g"].map(lane).into();
+        let mut session = Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() };
+        let before = drawn(&session);
+        // No two that run are drawn alike, though dashes come again after four.
+        assert!(before.iter().enumerate().all(|(i, a)| before[..i].iter().all(|b| a.1 != b.1)));
+        let same = |now: &[(String, String)]| now.iter().filter(|(name, _)| name.len() == 1).all(|own| before.contains(own));
+        session.lanes[1].enabled = false;
+        assert!(drawn(&session).len() == 6 && same(&drawn(&session)), "one goes: {:?}", drawn(&session));
+        session.lanes[1].enabled = true;
+        lane_list::branch(&mut session.lanes, 0, Hand { step: 1, kv_head: 0, what: Act::Forget });
+        let now = drawn(&session);
+        assert_eq!((now.len(), now[1].0.as_str()), (8, "a · forget @ 1"));
+        assert!(same(&now), "one comes between: {now:?}");
+        lane_list::shift(&mut session.lanes, 7, 0);
+        assert!(same(&drawn(&session)), "the last is the first");
     }
 }

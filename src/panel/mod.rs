@@ -32,6 +32,8 @@ use crate::app::states::States;
 use crate::app::study::Studies;
 use crate::session::plan::{Plan, PlanLane};
 use crate::trace::LaneTrace;
+use crate::widget::chart::Sign;
+use crate::widget::line::Dash;
 
 /// Every panel there is, in the order of the View menu. Adding one is one line here.
 pub static PANELS: &[PanelEntry] = &[
@@ -81,6 +83,8 @@ pub struct LaneLook<'a> {
     pub trace: &'a LaneTrace,
     /// Seconds that its layer took so far, and the chunks that it did in them.
     pub spent: (f64, usize),
+    /// Its place in the palette: its colour, its dashes and its mark go by it, so that none of them changes when lanes come or go.
+    pub place: usize,
     /// Its colour, the same in every panel.
     pub colour: eframe::egui::Color32,
 }
@@ -92,6 +96,24 @@ pub struct WindowLane<'a> {
     pub name: Option<&'a str>,
     /// How often such a lane was asked for: what was chosen in a panel before the last time holds no more.
     pub asked: u64,
+}
+
+/// The marks of lanes, by their place in the palette: with them and their dashes lanes are told apart without colour.
+pub const MARKS: [Sign; crate::session::lanes::PALETTE] =
+    [Sign::Dot, Sign::Diamond, Sign::Square, Sign::Up, Sign::Ring, Sign::Down, Sign::Stripes, Sign::Dotted];
+
+impl LaneLook<'_> {
+    /// The dashes of its lines.
+    #[must_use]
+    pub fn dash(&self) -> Dash {
+        Dash::of(self.place)
+    }
+
+    /// Its mark.
+    #[must_use]
+    pub fn mark(&self) -> Sign {
+        MARKS[self.place % MARKS.len()]
+    }
 }
 
 /// All that a panel may look at.

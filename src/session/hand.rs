@@ -15,9 +15,17 @@
 //! An act that finds nothing to act on (a write that is not in the cache just then) changes nothing; what is impossible whatever
 //! the run does is refused when the plan is made.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
-use crate::layer::{LayerKind, Setup};
+use super::LaneSpec;
+use crate::layer::{LayerKind, Setup, kind};
+use crate::param::Resolved;
+use crate::trace::{Channel, LaneTrace};
+
+/// What stands between the name of a lane and what is done by hand in a branch of it.
+pub const BRANCH: &str = " · ";
 
 /// The most hands of one lane.
 pub const MAX_HANDS: usize = 64;
@@ -174,16 +182,61 @@ pub fn check(kind: &dyn LayerKind, setup: &Setup, hand: &Hand) -> Result<(), Str
     kind.check_hand(setup, hand)
 }
 
-/// True if it was a hand that took a write out of the cache of a head in its step number `step` (from 0), as `displaced` has it: a hand acts
-/// on what the update of the step before it left.
+/// The lane that shows what was done by hand to a lane: one that runs, is the same (layer, parameters, weights), and to which only a part of
+/// it was done, or nothing. Of several the one with most of it in common; then the one whose name the lane's begins with, then the one
+/// nearest before it in the list, then after it. `None` where no hand is laid on the lane, or no such lane runs.
+///
+/// The session does not say what a lane is a branch of: it may have been changed since, and then it is nothing to compare with.
 #[must_use]
-pub fn evicts(hands: &[Hand], kv_head: usize, write: usize, step: usize) -> bool {
-    hands.iter().any(|h| h.kv_head == kv_head && h.step == step + 1 && h.what == Act::Evict { write })
+pub fn base(lanes: &[LaneSpec], lane: usize) -> Option<usize> {
+    let own = lanes.get(lane).filter(|l| !l.hands.is_empty())?;
+    let specs = kind(&own.layer)?.params();
+    let resolved = |l: &LaneSpec| Resolved::new(&own.layer, specs, &l.params).ok();
+    let params = resolved(own)?;
+    let same = |l: &LaneSpec| l.layer == own.layer && l.weights == own.weights && resolved(l).as_ref() == Some(&params);
+    let fits = |l: &LaneSpec| l.enabled && l.hands.len() < own.hands.len() && without(&own.hands, &l.hands).is_some() && same(l);
+    let named = |l: &LaneSpec| own.name.strip_prefix(l.name.as_str()).is_some_and(|rest| rest.starts_with(BRANCH));
+    let order = |i: usize| (lanes[i].hands.len(), named(&lanes[i]), i < lane, Reverse(i.abs_diff(lane)));
+    (0..lanes.len()).filter(|i| *i != lane && fits(&lanes[*i])).max_by_key(|i| order(*i))
+}
+
+/// What is left of `hands` when each of `some` is taken out of them once; `None` if one of them is not there.
+#[must_use]
+pub fn without(hands: &[Hand], some: &[Hand]) -> Option<Vec<Hand>> {
+    let mut left = hands.to_vec();
+    for hand in some {
+        let at = left.iter().position(|h| h == hand)?;
+        left.remove(at);
+    }
+    Some(left)
+}
+
+/// The channel in which a lane that hands evict from records whom they found in the cache.
+pub const EVICTED: &str = "evicted";
+
+/// True if some hand evicts: then the lane records [`EVICTED`].
+#[must_use]
+pub fn any_evicts(hands: &[Hand]) -> bool {
+    hands.iter().any(|h| matches!(h.what, Act::Evict { .. }))
+}
+
+/// True if it was a hand that took a write out of the cache of a head at the end of its step number `step` (from 0), and not the update of
+/// that step, which `displaced` lists too: by what was recorded, for a hand that finds its write gone does nothing.
+#[must_use]
+pub fn evicted(trace: &LaneTrace, kv_head: usize, write: usize, step: usize) -> bool {
+    evicted_in(trace.channel(EVICTED), kv_head, write, step)
+}
+
+/// The same, of the lane's channel [`EVICTED`], if it has one.
+#[must_use]
+pub fn evicted_in(channel: Option<&Channel>, kv_head: usize, write: usize, step: usize) -> bool {
+    channel.is_some_and(|c| i32::try_from(write).is_ok_and(|write| c.wholes_at(kv_head, step).binary_search(&write).is_ok()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::param::Params;
 
     const fn hand(step: usize, kv_head: usize, what: Act) -> Hand {
         Hand { step, kv_head, what }
@@ -198,7 +251,7 @@ mod tests {
             (forgotten(&all, 0, 1), forgotten(&all, 0, 2), forgotten(&all, 0, 9), forgotten(&all, 1, 9)),
             (None, Some(2), Some(3), None)
         );
-        assert!(evicts(&all, 0, 5, 1) && !evicts(&all, 0, 5, 2) && !evicts(&all, 1, 5, 1) && !evicts(&all, 0, 4, 1));
+        assert!(any_evicts(&all) && !any_evicts(&all[..2]));
         assert!(keeps(&all, 1, 4, 2) && keeps(&all, 1, 4, 7) && !keeps(&all, 1, 4, 1) && !keeps(&all, 0, 4, 7) && !keeps(&all, 1, 5, 7));
     }
 
@@ -207,6 +260,38 @@ mod tests {
         let all = [hand(4, 0, Act::Delete { row: 9 }), hand(2, 0, Act::Delete { row: 3 }), hand(1, 1, Act::Delete { row: 0 })];
         assert_eq!((deleted(&all, 0, 9), deleted(&all, 0, 0), deleted(&all, 1, 0)), (Some(4), None, Some(1)));
         assert_eq!((dead_rows(&all, 0, 3), dead_rows(&all, 0, 4), dead_rows(&all, 1, 4)), (vec![3], vec![3, 9], vec![0]));
+    }
+
+    #[test]
+    fn a_branch_is_compared_with_the_lane_that_is_nearest_to_it() {
+        let (evict, keep) = (hand(24, 0, Act::Evict { write: 702 }), hand(9, 0, Act::Keep { write: 5 }));
+        let lane = |name: &str, cache: i64, hands: &[Hand]| LaneSpec {
+            hands: hands.to_vec(),
+            ..LaneSpec::new(name, "lola", Params::default().with("cache", cache))
+        };
+        let mut all = vec![
+            lane("LoLA", 64, &[]),
+            lane("LoLA · evict 702 @ 24", 64, &[evict]),
+            lane("LoLA · evict 702 @ 24 · keep 5 @ 9", 64, &[evict, keep]),
+            lane("other", 128, &[]),
+            lane("other · keep 5 @ 9", 64, &[keep]),
+        ];
+        let bases = |all: &[LaneSpec]| (0..all.len()).map(|i| base(all, i)).collect::<Vec<_>>();
+        // Both single branches are a part of the double one, whose name says which of them it is of. The last lane has come to be one of LoLA.
+        assert_eq!(bases(&all), [None, Some(0), Some(1), None, Some(0)]);
+        assert_eq!(without(&all[2].hands, &all[1].hands), Some(vec![keep]));
+        assert_eq!((without(&[evict], &[keep]), without(&[evict], &[evict, evict])), (None, None));
+        // With the lane between switched off, the other part of it; with that gone too, the lane itself.
+        all[1].enabled = false;
+        assert_eq!(base(&all, 2), Some(4));
+        all[4].params.set("cache", 32);
+        assert_eq!(bases(&all), [None, Some(0), Some(0), None, None]);
+        // A default that is written out is the same lane; other weights are another.
+        let window = kind("lola").and_then(|k| k.params().iter().find(|p| p.name == "window")).and_then(|p| p.default_value()).unwrap();
+        all[0].params.set("window", window);
+        assert_eq!(base(&all, 2), Some(0));
+        all[0].weights = Some("mine.safetensors".into());
+        assert_eq!(base(&all, 2), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Edits to the list of lanes that keep it sound: names stay unique, every lane keeps its colour, and no two lanes that run share one.
 
-use super::hand::Hand;
+use super::hand::{BRANCH, Hand};
 use super::{LaneSpec, MAX_LANES};
 use crate::layer::{LayerKind, kind};
 use crate::param::{ParamSpec, ParamValue, Resolved};
@@ -94,10 +94,10 @@ pub fn branch(lanes: &mut Vec<LaneSpec>, lane: usize, hand: Hand) -> Option<usiz
     }
     pin(lanes);
     copy.hands.push(hand);
-    let base = format!("{} · {} @ {}", copy.name, hand.what.short(), hand.step);
-    let stem = copy.name.split(" · ").next().unwrap_or(&copy.name);
+    let base = format!("{}{BRANCH}{} @ {}", copy.name, hand.what.short(), hand.step);
+    let stem = copy.name.split(BRANCH).next().unwrap_or(&copy.name);
     // Room for a number that makes it unique.
-    let base = if base.len() <= MAX_NAME - 6 { base } else { format!("{stem} · {} by hand", copy.hands.len()) };
+    let base = if base.len() <= MAX_NAME - 6 { base } else { format!("{stem}{BRANCH}{} by hand", copy.hands.len()) };
     (copy.name, copy.colour, copy.enabled) = (free_name(lanes, &base), Some(free_colour(lanes)), true);
     lanes.insert(lane + 1, copy);
     Some(lane + 1)

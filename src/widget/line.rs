@@ -16,7 +16,7 @@ pub enum Dash {
 }
 
 impl Dash {
-    /// The dashes of the line number `index`: they repeat after four.
+    /// The dashes of the line number `index`: they repeat after four. A lane's number here is its place in the palette.
     #[must_use]
     pub fn of(index: usize) -> Self {
         [Self::Solid, Self::Long, Self::Dots, Self::DashDot][index % 4]

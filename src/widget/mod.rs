@@ -2,6 +2,7 @@
 
 pub mod cached;
 pub mod chart;
+pub mod cut;
 pub mod envelope;
 pub mod heatmap;
 pub mod lasso;

@@ -147,7 +147,8 @@ impl<'a> Given<'a> {
         let dark = ui.visuals().dark_mode;
         let lane = |&i: &usize| {
             let plan = &self.run.plan.lanes[i];
-            LaneLook { plan, trace: &self.run.traces[i], spent: (0.0, 0), colour: theme::lane_colour(plan.colour, dark) }
+            let colour = theme::lane_colour(plan.colour, dark);
+            LaneLook { plan, trace: &self.run.traces[i], spent: (0.0, 0), place: plan.colour, colour }
         };
         let lanes: Vec<LaneLook<'_>> = self.lanes.iter().map(lane).collect();
         let look = Look {

@@ -189,6 +189,29 @@ fn a_pair_that_is_kept_stays_to_the_end() {
 }
 
 #[test]
+fn who_took_a_pair_out_of_the_cache_is_what_happened_and_not_what_was_asked_for() {
+    // By age, the newest stay: after six steps of 6 writes, with a window of 10, the writes 0 to 25 have left it, and 18 to 25 are cached;
+    // the seventh update admits 26 to 31 and displaces 18 to 23.
+    let stream = Arc::new(random(SHAPE, 0.4));
+    let params = Params::default().with("window", WINDOW as i64).with("chunk", CHUNK as i64).with("cache", 8).with("score", "fifo");
+    let run = |hands: &[Hand]| hold(kind("lola"), &setup("lola", &stream, &params, CHUNK, hands));
+    let (keep, evict) = (hand(6, 0, Act::Keep { write: 18 }), hand(7, 0, Act::Evict { write: 18 }));
+    let displaced = |trace: &LaneTrace| trace.channel("displaced").unwrap().wholes_at(0, 6).to_vec();
+    // Kept, it stays in that update, and 24 goes in its stead: it is the hand that takes it out then.
+    let kept = run(&[keep, evict]);
+    assert_eq!(displaced(&kept), [18, 19, 20, 21, 22, 23, 24]);
+    assert_eq!((17..26).filter(|&w| evicted(&kept, 0, w, 6)).collect::<Vec<_>>(), [18]);
+    assert!(!evicted(&kept, 1, 18, 6) && !evicted(&kept, 0, 18, 5) && !evicted(&kept, 0, 18, 7));
+    // The Keep removed, the update displaces it, and the hand finds nothing.
+    let gone = run(&[evict]);
+    assert_eq!(displaced(&gone), [18, 19, 20, 21, 22, 23]);
+    assert!((0..40).all(|w| !evicted(&gone, 0, w, 6)));
+    assert_eq!(gone.channel("cached_count").unwrap().wholes_at(0, 6), [8]);
+    // A lane from which nobody is evicted records nothing of it.
+    assert!(run(&[keep]).channel("evicted").is_none());
+}
+
+#[test]
 fn a_cache_kept_whole_by_hand_admits_nothing() {
     let ids = cached_at(3, 5, 0);
     let hands: Vec<Hand> = ids.iter().map(|&write| hand(5, 0, Act::Keep { write })).collect();

@@ -23,7 +23,7 @@ use mnemoscope::gpu::{GpuStream, testing::gpu_or_skip};
 use mnemoscope::layer::effective::ReadOf;
 use mnemoscope::layer::{self, LayerKind, Precision, Record, Setup};
 use mnemoscope::param::{Params, Resolved};
-use mnemoscope::session::hand::{Act, Hand, check};
+use mnemoscope::session::hand::{Act, Hand, check, evicted};
 use mnemoscope::stream::Stream;
 use mnemoscope::trace::{LaneTrace, TraceBlock};
 use outcome::{assert_same, assert_same_state, bits, finish};

@@ -34,6 +34,7 @@ impl App {
         }
         let command = match command {
             SessionCommand::Hand { lane, hand } => SessionCommand::Hand { lane: self.as_set(lane), hand },
+            SessionCommand::ShownLaneOff { lane } => SessionCommand::LaneEnabled { lane: self.as_set(lane), enabled: false },
             other => other,
         };
         // A colour is no number: the run on screen is shown in it as it is.
@@ -64,6 +65,8 @@ impl App {
                 None => self.notice = Some(format!("{MAX_LANES} lanes run already, and a branch is one more: switch one off first")),
             },
             SessionCommand::LaneEnabled { lane, enabled } => lanes::enable(&mut session.lanes, lane, enabled),
+            // It has become the one before by now.
+            SessionCommand::ShownLaneOff { lane } => lanes::enable(&mut session.lanes, lane, false),
             SessionCommand::Backend(backend) => session.backend = backend,
             SessionCommand::Seed(seed) => session.seed = seed,
             SessionCommand::NewSeed => session.seed = session.seed.wrapping_add(1),

@@ -122,6 +122,7 @@ pub(super) fn title(command: &SessionCommand, session: &Session, removed: Option
         SessionCommand::LaneEnabled { lane, enabled } => {
             (format!("switch {} {}", name_of(session, *lane), if *enabled { "on" } else { "off" }), None)
         }
+        SessionCommand::ShownLaneOff { lane } => (format!("switch {} off", name_of(session, *lane)), None),
         SessionCommand::Backend(choice) => {
             let name = match choice {
                 BackendChoice::Auto => "auto",

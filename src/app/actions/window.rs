@@ -7,12 +7,14 @@ use eframe::egui::ViewportCommand;
 
 use crate::app::app::App;
 use crate::app::command::{PanelAct, WindowCommand};
+use crate::app::commands::COMMANDS;
 use crate::app::dialogs::Dialog;
+use crate::app::facts::Index;
 use crate::app::jobs::Purpose;
 use crate::app::menu::MenuLook;
 use crate::app::undo::Thing;
-use crate::app::{palette, presets, theme};
-use crate::panel::PANELS;
+use crate::app::{hand, inspector, paint, palette, presets, theme};
+use crate::panel::{Look, PANELS, WindowLane};
 
 impl App {
     pub(in crate::app) fn window_command(&mut self, command: WindowCommand) {
@@ -148,9 +150,32 @@ impl App {
             self.palette.close();
         } else {
             let plan = self.runs.current().map(|r| r.plan.as_ref());
-            let items = palette::items(&self.ctx, &self.menu_look(), &self.session, plan);
+            let mut items = palette::items(&self.ctx, &self.menu_look(), &self.session, plan);
+            // After the commands, before all that there always is.
+            let commands = COMMANDS.len().min(items.len());
+            items.splice(commands..commands, self.by_hand());
             self.palette.show(items);
         }
+    }
+
+    /// What can be done by hand to what is selected, as the inspector offers it.
+    fn by_hand(&self) -> Vec<palette::Item> {
+        let Some(run) = self.runs.current() else { return Vec::new() };
+        let lanes = paint::lane_looks(run, &self.session, true, true);
+        let heads = paint::heads_shown(&run.plan, &self.session.view);
+        let look = Look {
+            plan: &run.plan,
+            lanes: &lanes,
+            writes: self.timeline.writes(),
+            reached: run.reached,
+            kv_head: heads.kv,
+            query_head: heads.query,
+            selection: &self.selection,
+            lane: WindowLane::default(),
+            studies: &self.studies,
+            states: &self.states,
+        };
+        inspector::held(&look).map_or_else(Vec::new, |subject| hand::items(&look, &mut Index::default(), subject))
     }
 
     fn act_on_panel(&mut self, name: &'static str, act: PanelAct) -> String {

@@ -61,6 +61,12 @@ fn subject(look: &Look<'_>, pointer_inside: bool) -> Option<(Subject, bool)> {
     hovered.map(|s| (s, Some(s) == held)).or(held.map(|s| (s, true))).filter(|(s, _)| exists(s))
 }
 
+/// What is held: chosen last, whatever the pointer is over.
+#[must_use]
+pub fn held(look: &Look<'_>) -> Option<Subject> {
+    subject(look, true).map(|(subject, _)| subject)
+}
+
 fn make(look: &Look<'_>, index: &mut Index, exact: &Exact<'_>, subject: Subject) -> Page {
     match subject {
         Subject::Token(write) => token::page(look, index, exact, write),

@@ -124,7 +124,7 @@ impl<R: Real> Layer for Lola<R> {
         out.push(channel::SHARES, reads.clone(), joined(|w| &w.shares));
         out.push(channel::NORMALISER, reads, joined(|w| &w.normalisers));
         let traces: Vec<_> = written.into_iter().map(|w| w.steps).collect();
-        HeadTrace::write(&traces, steps, out);
+        HeadTrace::write(&traces, steps, &shared.hands, out);
         Ok(())
     }
 

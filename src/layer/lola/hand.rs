@@ -66,6 +66,7 @@ pub(super) fn lay(setup: &Setup, hand: &Hand, state: &mut Snapshot, written: &mu
                     fold::<f32>(setup, hand.kv_head, write, state)?;
                 }
                 insert_last(written, channel::DISPLACED, hand.kv_head, write as i32);
+                insert_last(written, channel::EVICTED, hand.kv_head, write as i32);
                 add_last(written, channel::CACHED_COUNT, hand.kv_head, -1);
             }
         }

@@ -5,6 +5,7 @@
 use crate::layer::full::trace::read_normaliser;
 use crate::layer::real::Real;
 use crate::layer::{Derived, LayerError, Setup, Snapshot};
+use crate::session::hand::{EVICTED, Hand, any_evicts};
 use crate::trace::{Axis, Channel, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
 
 use super::config::{Config, Recorded, Score};
@@ -23,6 +24,8 @@ pub(super) mod channel {
     pub(in super::super) const SELECT_MARGIN: usize = 7;
     pub(in super::super) const THRESHOLD: usize = 8;
     pub(in super::super) const CACHED_COUNT: usize = 9;
+    /// Only where a hand evicts.
+    pub(in super::super) const EVICTED: usize = 10;
 }
 
 /// The most numbers in a derived table of steps by tokens (`cached`, `scores`); a larger one is left out.
@@ -67,7 +70,7 @@ pub(super) fn channels(setup: &Setup) -> Vec<ChannelSpec> {
             "The score of each write that leaves the window, against the memory before this update, in the order of `candidates`.",
         ),
     };
-    vec![
+    let mut all = vec![
         read(setup.stream.value_dim(), real("outputs", "output", "What the layer returns for each read.", "value units")),
         read(
             3,
@@ -111,7 +114,13 @@ pub(super) fn channels(setup: &Setup) -> Vec<ChannelSpec> {
             tolerance: Tolerance::Choice { margin: None },
             ..list("cached_count", "pairs in the cache", "How many pairs the cache holds after this step.")
         },
-    ]
+    ];
+    if any_evicts(&setup.hands) {
+        let meaning = "Ids that a hand found in the cache after the update of this step and folded into the state, ascending. They are among \
+                       `displaced` too.";
+        all.push(list(EVICTED, "evicted by hand", meaning));
+    }
+    all
 }
 
 /// What one key/value head wrote in one call of `advance`, step after step.
@@ -130,8 +139,9 @@ pub(super) struct HeadTrace<R> {
 }
 
 impl<R: Real> HeadTrace<R> {
-    /// Appends the step channels of all heads, for the steps `steps`, to a block.
-    pub(super) fn write(heads: &[Self], steps: std::ops::Range<usize>, out: &mut TraceBlock) {
+    /// Appends the step channels of all heads, for the steps `steps`, to a block; for these hands, which come after it, a list that is empty
+    /// yet.
+    pub(super) fn write(heads: &[Self], steps: std::ops::Range<usize>, hands: &[Hand], out: &mut TraceBlock) {
         let whole = |part: fn(&Self) -> &Vec<i32>| Values::I32(heads.iter().flat_map(|h| part(h).iter().copied()).collect());
         let real = |part: fn(&Self) -> &Vec<R>| R::values(heads.iter().flat_map(|h| part(h).iter().copied()).collect());
         let lengths = |part: fn(&Self) -> &Vec<u32>| heads.iter().flat_map(|h| part(h).iter().copied()).collect::<Vec<_>>();
@@ -141,6 +151,9 @@ impl<R: Real> HeadTrace<R> {
         out.push_ragged(channel::DISPLACED, steps.clone(), whole(|h| &h.displaced), lengths(|h| &h.displaced_lengths));
         out.push(channel::SELECT_MARGIN, steps.clone(), real(|h| &h.select_margin));
         out.push(channel::THRESHOLD, steps.clone(), real(|h| &h.threshold));
+        if any_evicts(hands) {
+            out.push_ragged(channel::EVICTED, steps.clone(), Values::I32(Vec::new()), vec![0; heads.len() * steps.len()]);
+        }
         out.push(channel::CACHED_COUNT, steps, whole(|h| &h.cached_count));
     }
 }

@@ -62,7 +62,7 @@ impl LaneEvents<'_> {
     /// The update folded it, or a hand after it: the channel lists both.
     fn eviction(&self, event: &Event, place: &str) -> String {
         let by_hand = match (event.place, event.write) {
-            (Place::Chunk(chunk), Some(write)) => hand::evicts(&self.plan.setup.hands, event.head, write, chunk),
+            (Place::Chunk(chunk), Some(write)) => hand::evicted(self.trace, event.head, write, chunk),
             _ => false,
         };
         let (write, score) = (written(event), self.score(event));
@@ -167,6 +167,7 @@ mod tests {
         block.push_ragged(at("candidate_scores"), 0..1, Values::F32(vec![2.0, 0.75]), vec![2]);
         block.push_ragged(at("admitted"), 0..1, Values::I32(vec![]), vec![0]);
         block.push_ragged(at("displaced"), 0..1, Values::I32(vec![1, 2]), vec![2]);
+        block.push_ragged(at("evicted"), 0..1, Values::I32(vec![2]), vec![1]);
         trace.append(&block).unwrap();
         let criteria = Criteria::default();
         let events = LaneEvents::new(&plan, 0, &trace, HeadsShown::default(), &criteria);

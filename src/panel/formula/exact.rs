@@ -194,7 +194,7 @@ impl<'a> LaneAt<'a> {
     /// True for a pair that a hand, and not the update, took out of the cache at the end of a step of the lane.
     #[must_use]
     pub fn evicted(&self, write: usize, step: usize) -> bool {
-        hand::evicts(&self.plan.setup.hands, self.kv, write, step)
+        hand::evicted(self.trace, self.kv, write, step)
     }
 
     /// The step at which a hand deleted a row of the dictionary, if it is deleted after `chunks` chunks.

@@ -108,8 +108,8 @@ impl Health {
 
     /// The numbers of every lane at the playhead.
     fn in_words(&self, ui: &mut Ui, look: &Look<'_>, lanes: &[LaneHead], commands: &mut Vec<Command>) {
-        for (place, &at) in lanes.iter().enumerate() {
-            self.numbers(ui, look, at, Dash::of(place), commands);
+        for &at in lanes {
+            self.numbers(ui, look, at, look.lanes[at.0].dash(), commands);
         }
     }
 

@@ -61,8 +61,8 @@ impl Plot<'_> {
         }
         marks(ui, look, &chart);
         let painter = chart.painter(ui);
-        for (place, &at) in lanes.iter().enumerate() {
-            let (colour, dash) = (look.lanes[at.0].colour, Dash::of(place));
+        for &at in lanes {
+            let (colour, dash) = (look.lanes[at.0].colour, look.lanes[at.0].dash());
             if let (Quantity::Rows, Some(n)) = (quantity, n_max(look, at.0)) {
                 let curve: Vec<_> =
                     (0..=120).map(|i| chart.x.value(f64::from(i) / 120.0)).map(|t| chart.pos(t, plateau(t, n as f64))).collect();
@@ -86,9 +86,9 @@ impl Plot<'_> {
     }
 
     fn legend<'k>(self, look: &Look<'_>, known: &impl Fn(usize) -> Known<'k>) -> Vec<Entry> {
-        let each = self.lanes.iter().enumerate().map(|(place, &(lane, _))| {
+        let each = self.lanes.iter().map(|&(lane, _)| {
             let now = known(lane).at(self.quantity, chunks_seen(look, lane)).and_then(|(at, _)| self.quantity.of(at));
-            Entry::new(Sign::Line(Dash::of(place)), look.lanes[lane].colour, now.map_or_else(|| "–".to_owned(), number))
+            Entry::new(Sign::Line(look.lanes[lane].dash()), look.lanes[lane].colour, now.map_or_else(|| "–".to_owned(), number))
         });
         each.collect()
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{Pos2, Stroke, Ui, pos2, vec2};
 
+use super::reads_seen;
 use super::words::figures;
-use super::{MARKS, reads_seen};
 use crate::metric::Summary;
 use crate::metric::breakdown::{Bins, Breakdown, By};
 use crate::panel::Look;
@@ -13,7 +13,7 @@ use crate::panel::common::{facts, words};
 use crate::session::plan::Plan;
 use crate::stream::Targets;
 use crate::widget::chart::{Axis, Chart, sign};
-use crate::widget::line::{self, Dash};
+use crate::widget::line;
 use crate::widget::palette::Ink;
 use crate::widget::ticks::Scale;
 
@@ -126,10 +126,10 @@ impl Binned {
                 }
             }
             if bins.by != By::Role {
-                line::draw(&painter, &points, Stroke::new(1.2, lane.colour), Dash::of(index));
+                line::draw(&painter, &points, Stroke::new(1.2, lane.colour), lane.dash());
             }
             for point in points {
-                sign(&painter, point, MARKS[index % MARKS.len()], lane.colour, &ink);
+                sign(&painter, point, lane.mark(), lane.colour, &ink);
             }
         }
     }

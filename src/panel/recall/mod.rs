@@ -1,6 +1,8 @@
 //! Recall: what each lane has answered rightly so far, beside what its memory costs.
 
 mod binned;
+mod change;
+mod copied;
 mod table;
 mod words;
 
@@ -14,15 +16,17 @@ use super::{LaneLook, Look, Panel};
 use crate::app::command::Command;
 use crate::metric::breakdown::By;
 use crate::metric::{CORRECT, ERROR_SQ, Running, Summary};
+use crate::session::hand::Hand;
 use crate::session::plan::Plan;
 use crate::stream::Targets;
 use crate::trace::Channel;
-use crate::widget::chart::{Axis, Chart, SMALL, Sign};
-use crate::widget::line::{self, Dash};
-use crate::widget::palette::Ink;
+use crate::widget::chart::{Axis, Chart, SMALL, sign};
+use crate::widget::line;
+use crate::widget::palette::{Ink, blend};
 use crate::widget::ticks::Scale;
 
 use binned::Binned;
+use change::Change;
 use table::{Line, Sort};
 pub use words::{bytes, figures, percent};
 
@@ -36,12 +40,13 @@ The table: the state is that of the end of the stream, wherever the playhead is,
 beside the share of what full attention keeps, T (dk + dv) numbers a head. What is reserved counts whether it is in use or not, so on a short stream a \
 dictionary of N rows can hold more than full attention. In a wide panel there are also the numbers held, the multiply-adds (madds) a write and a read, and the \
 time a step as measured. A click on a head sorts; Copy takes the table with every number in full.\n\n\
-The view below: over the stream, the same figure over windows of reads; by age, how many writes lie between the answer and the read \
+By hand: a branch (a lane of which something was done to the memory by hand) is compared with the lane that runs and is the same without it: same layer, \
+parameters and weights, and of what was done by hand only a part or nothing; of several the one with most of it. The column has the branch's score minus \
+that lane's, over the same reads: above zero is better for accuracy, worse for an error. Hover for both, and for the reads that turned.\n\n\
+The view below: over the stream, the same figure over windows of reads; up to 40 of them are marks, one a window (of a single read each while there are 64 reads or \
+fewer), with faint lines between that only lead the eye; by age, how many writes lie between the answer and the read \
 (bins of powers of two); by the position of the read or of its answer; by the role of the read (a phase, a hop). Each lane has its colour, its \
 dashes and its mark. Hover for the exact numbers.";
-
-/// The marks of lanes, by their number among those that run: with them lanes are told apart without colour, in this panel and in others.
-pub(super) const MARKS: [Sign; 8] = [Sign::Dot, Sign::Diamond, Sign::Square, Sign::Up, Sign::Ring, Sign::Down, Sign::Stripes, Sign::Dotted];
 
 /// The height of a line of the table.
 const LINE: f32 = 15.0;
@@ -49,11 +54,16 @@ const LINE: f32 = 15.0;
 /// Points along each line, and so the windows into which the reads are cut.
 const WINDOWS: usize = 64;
 
+/// With no more windows than this each is a mark, so that what was read is told from the line between.
+const FEW: usize = 40;
+
 /// See [`HELP`].
 #[derive(Default)]
 pub struct Recall {
     plan: Weak<Plan>,
     lanes: Vec<Option<Running>>,
+    /// For each lane that is a branch, the lane that it is compared with, and what was done by hand to it alone.
+    bases: Vec<Option<(usize, Vec<Hand>)>>,
     /// What the scores are shown by; nothing: along the stream.
     by: Option<By>,
     binned: Binned,
@@ -65,6 +75,7 @@ impl Recall {
         if Weak::as_ptr(&self.plan) != Arc::as_ptr(look.plan) || self.lanes.len() != look.lanes.len() {
             self.plan = Arc::downgrade(look.plan);
             self.lanes = vec![None; look.lanes.len()];
+            self.bases = change::bases(look);
         }
         for (running, lane) in self.lanes.iter_mut().zip(look.lanes) {
             // A run that started again holds fewer reads than were summed.
@@ -119,7 +130,16 @@ impl Recall {
         // This panel is often low: its rows are as high as their letters.
         ui.spacing_mut().item_spacing.y = 2.0;
         let recall = matches!(look.plan.stream.targets(), Targets::Codes { .. });
-        let line = |i: usize| Line::new(look, i, over(look, &self.lanes, i, 0..reads_seen(look, i)));
+        let line = |i: usize| {
+            let seen = reads_seen(look, i);
+            let change = self.bases[i].as_ref().map(|(lane, hands)| Change {
+                lane: *lane,
+                name: look.lanes[*lane].plan.name.clone(),
+                hands: hands.clone(),
+                summary: over(look, &self.lanes, *lane, 0..seen),
+            });
+            Line { change, ..Line::new(look, i, over(look, &self.lanes, i, 0..seen)) }
+        };
         let mut lines: Vec<Line> = (0..look.lanes.len()).map(line).collect();
         self.sort.apply(&mut lines);
         self.first_row(ui, look, &lines, recall);
@@ -156,7 +176,7 @@ impl Recall {
                 let menu = ui.menu_button(RichText::new("Copy").size(SMALL), |ui| {
                     for (word, hint) in [("Markdown", "For a text or a notebook"), ("CSV", "For a spreadsheet or a program")] {
                         if ui.button(format!("Copy as {word}")).on_hover_text(hint).clicked() {
-                            let text = if word == "CSV" { table::csv(lines, recall) } else { table::markdown(lines, recall) };
+                            let text = if word == "CSV" { copied::csv(lines, recall) } else { copied::markdown(lines, recall) };
                             ui.ctx().copy_text(text);
                             ui.close();
                         }
@@ -221,7 +241,9 @@ fn over_the_stream(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], heig
     let all = lanes.iter().flatten().flat_map(|r| series(r, look.query_head, r.reads(), window));
     let top = if recall { 1.0 } else { all.map(|p| p[1]).fold(0.1, f64::max) };
     let each_point = if window == 1 { "of each read".to_owned() } else { format!("of {window} reads each") };
-    let y = Axis::real(format!("{what} {each_point}"), 0.0, top * 1.05, Scale::Linear);
+    let few = total.div_ceil(window) <= FEW;
+    // A little below zero, so that marks at zero are whole.
+    let y = Axis::real(format!("{what} {each_point}"), if few { -0.04 * top } else { 0.0 }, top * 1.05, Scale::Linear);
     let now: Vec<String> = look
         .lanes
         .iter()
@@ -232,9 +254,20 @@ fn over_the_stream(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], heig
     let size = vec2(ui.available_width(), height);
     let (response, chart) = Chart::show(ui, size, Axis::count("read", total), y, &[], &describe);
     let painter = chart.painter(ui);
+    let room = (chart.x_of(window as f64) - chart.x_of(0.0)) / look.lanes.len() as f32;
     for (index, (lane, points)) in look.lanes.iter().zip(&each).enumerate() {
-        let points: Vec<_> = points.iter().map(|p| chart.pos(p[0], p[1])).collect();
-        line::draw(&painter, &points, Stroke::new(1.7, lane.colour), Dash::of(index));
+        if few {
+            // Marks of equal scores stand side by side, all within what belongs to their reads.
+            let aside = (index as f32 - (look.lanes.len() as f32 - 1.0) / 2.0) * (0.8 * room).min(11.0);
+            let points: Vec<_> = points.iter().map(|p| chart.pos(p[0], p[1]) + vec2(aside, 0.0)).collect();
+            if points.len() > 1 {
+                line::draw(&painter, &points, Stroke::new(1.0, blend(ink.paper, lane.colour, 0.45)), lane.dash());
+            }
+            points.iter().for_each(|at| sign(&painter, *at, lane.mark(), lane.colour, &ink));
+        } else {
+            let points: Vec<_> = points.iter().map(|p| chart.pos(p[0], p[1])).collect();
+            line::draw(&painter, &points, Stroke::new(1.7, lane.colour), lane.dash());
+        }
     }
     playheads(ui, look, &chart, |writes| {
         let at = |lane: &LaneLook<'_>| reads_at(look, lane, writes);

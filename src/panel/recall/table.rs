@@ -1,20 +1,19 @@
-//! The table of the recall panel: what each lane scores beside what it costs; sorted by a click on a head, copied as Markdown
-//! or CSV.
+//! The table of the recall panel: what each lane scores beside what it costs; sorted by a click on a head.
 
 use std::cmp::Ordering;
-use std::fmt::Write as _;
 
-use eframe::egui::text::{LayoutJob, TextWrapping};
 use eframe::egui::{Align2, FontId, Rect, Role, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 
+use super::LINE;
+use super::change::Change;
 use super::words::{bytes, figures, many, percent, time};
-use super::{LINE, MARKS};
 use crate::metric::{Summary, full_attention_numbers, held, memory_share};
 use crate::panel::common::{facts, plural};
 use crate::panel::growth::n_max;
 use crate::panel::{LaneLook, Look};
 use crate::widget::chart::{SMALL, sign, triangle};
-use crate::widget::line::{self, Dash};
+use crate::widget::cut;
+use crate::widget::line;
 use crate::widget::palette::Ink;
 use crate::widget::ticks::grouped;
 
@@ -29,6 +28,8 @@ pub struct Line {
     pub layer: &'static str,
     /// Its score so far.
     pub summary: Option<Summary>,
+    /// For a branch: what it is compared with.
+    pub change: Option<Change>,
     /// Numbers held at the end of the stream by one key/value head of the lane.
     pub numbers: u64,
     /// Key/value heads of the lane.
@@ -58,6 +59,7 @@ impl Line {
             name: plan.name.clone(),
             layer: plan.kind.name(),
             summary,
+            change: None,
             numbers: cost.state_numbers,
             heads: own.kv_heads(),
             all,
@@ -83,6 +85,8 @@ pub enum Column {
     Lane,
     /// Accuracy, or relative error.
     Score,
+    /// The score's difference from the lane without what was done by hand.
+    Change,
     /// Numbers held.
     Numbers,
     /// The same in bytes.
@@ -97,11 +101,20 @@ pub enum Column {
     Time,
 }
 
-const WIDE: [Column; 8] =
-    [Column::Lane, Column::Score, Column::Numbers, Column::Bytes, Column::Share, Column::Write, Column::Read, Column::Time];
-const NARROW: [Column; 4] = [Column::Lane, Column::Score, Column::Bytes, Column::Share];
+const WIDE: [Column; 9] =
+    [Column::Lane, Column::Score, Column::Change, Column::Numbers, Column::Bytes, Column::Share, Column::Write, Column::Read, Column::Time];
+const NARROW: [Column; 5] = [Column::Lane, Column::Score, Column::Change, Column::Bytes, Column::Share];
 /// A panel less wide than this has the narrow table.
 const ROOM: f32 = 560.0;
+/// Names of branches are long: a narrow table leaves its last columns out rather than having less room for them.
+const NAMES: f32 = 110.0;
+
+/// The columns of a table: that of changes only where there is a branch.
+fn columns(wide: bool, lines: &[Line]) -> Vec<Column> {
+    let all: &[Column] = if wide { &WIDE } else { &NARROW };
+    let branches = lines.iter().any(|l| l.change.is_some());
+    all.iter().copied().filter(|c| branches || *c != Column::Change).collect()
+}
 
 impl Column {
     fn head(self, recall: bool) -> &'static str {
@@ -109,6 +122,7 @@ impl Column {
             Self::Lane => "lane",
             Self::Score if recall => "accuracy, 95%",
             Self::Score => "rel. error, cosine",
+            Self::Change => "by hand",
             Self::Numbers => "numbers held",
             Self::Bytes => "state",
             Self::Share => "of full",
@@ -122,6 +136,9 @@ impl Column {
         match self {
             Self::Lane => "The session's order",
             Self::Score => "The score so far, at the playhead",
+            Self::Change => {
+                "What was done by hand has changed in the score so far: the branch's own minus that of the same lane without it"
+            }
             Self::Numbers => "Numbers that the memory holds at the end of the stream, over all key/value heads of the lane",
             Self::Bytes => "The memory at the end of the stream in bytes of float32, over all key/value heads of the lane",
             Self::Share => "Its share of what full attention keeps of the stream: T (dk + dv) numbers a key/value head",
@@ -135,6 +152,7 @@ impl Column {
         match self {
             Self::Lane => line.name.clone(),
             Self::Score => figures(line.summary),
+            Self::Change => line.change.as_ref().map_or_else(String::new, |c| c.short(line.summary)),
             Self::Numbers => grouped(line.all),
             Self::Bytes => bytes(line.all),
             Self::Share => percent(line.share),
@@ -151,6 +169,10 @@ impl Column {
         match self {
             Self::Lane => a.lane.cmp(&b.lane),
             Self::Score => score(a).total_cmp(&score(b)),
+            Self::Change => {
+                let change = |l: &Line| known(l.change.as_ref().and_then(|c| c.difference(l.summary)));
+                change(a).total_cmp(&change(b))
+            }
             Self::Numbers | Self::Bytes => a.all.cmp(&b.all),
             Self::Share => a.share.total_cmp(&b.share),
             Self::Write => a.write.cmp(&b.write),
@@ -179,7 +201,7 @@ impl Sort {
     /// After a click on a head: that column, or the other way round.
     #[must_use]
     pub fn clicked(self, column: Column) -> Self {
-        Self { column, down: if self.column == column { !self.down } else { column == Column::Score } }
+        Self { column, down: if self.column == column { !self.down } else { matches!(column, Column::Score | Column::Change) } }
     }
 
     /// Sorts lines; equal ones stay in the session's order.
@@ -194,17 +216,21 @@ impl Sort {
 
 /// Draws the table. `recall`: scores are accuracies.
 pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut Sort) {
-    let columns: &[Column] = if ui.available_width() < ROOM { &NARROW } else { &WIDE };
     let width = ui.available_width();
+    let mut columns = columns(width >= ROOM, lines);
     let font = FontId::proportional(SMALL);
     let ink = Ink::of(ui);
     let measure = |ui: &Ui, text: String| ui.painter().layout_no_wrap(text, font.clone(), ink.text).size().x;
     // Every column is as wide as its widest cell; the names take what is left.
     let gap = if columns.len() > 4 { 16.0 } else { 8.0 };
-    let widths: Vec<f32> = columns[1..]
+    let mut widths: Vec<f32> = columns[1..]
         .iter()
         .map(|c| lines.iter().map(|l| measure(ui, c.text(l))).fold(measure(ui, c.head(recall).to_owned()) + 8.0, f32::max).ceil())
         .collect();
+    while columns.contains(&Column::Change) && columns.len() > 3 && widths.iter().map(|w| w + gap).sum::<f32>() > width - NAMES {
+        columns.pop();
+        widths.pop();
+    }
     let mut rights = Vec::with_capacity(columns.len());
     let mut right = width - 2.0;
     for w in widths.iter().rev() {
@@ -213,6 +239,8 @@ pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut
     }
     rights.reverse();
     let names = right.max(48.0);
+    let whole_names: Vec<&str> = lines.iter().map(|l| l.name.as_str()).collect();
+    let shown = cut::names(&whole_names, (names - SWATCH).max(0.0), &|c| ui.fonts_mut(|f| f.glyph_width(&font, c)));
     let row = |ui: &mut Ui| ui.allocate_exact_size(vec2(width, LINE), Sense::hover());
     let (head, _) = row(ui);
     for (i, column) in columns.iter().enumerate() {
@@ -225,29 +253,34 @@ pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut
         };
         head_cell(ui, rect, *column, recall, sort);
     }
-    for line in lines {
+    for (line, shown) in lines.iter().zip(shown) {
         let (rect, response) = row(ui);
         let lane = &look.lanes[line.lane];
         let texts: Vec<String> = columns.iter().map(|c| c.text(line)).collect();
-        response.widget_info(|| WidgetInfo::labeled(Role::Label, true, texts.join(", ")));
-        swatch(ui, rect, line.lane, lane.colour, &ink);
-        let mut job = LayoutJob::simple_singleline(texts[0].clone(), font.clone(), ink.text);
-        job.wrap = TextWrapping::truncate_at_width((names - 30.0).max(0.0));
-        let name = ui.painter().layout_job(job);
-        ui.painter().galley(rect.left_center() + vec2(28.0, -name.size().y / 2.0), name, ink.text);
+        response.widget_info(|| {
+            let base = line.change.as_ref().map_or_else(String::new, |c| format!(" (changed by hand, against {})", c.name));
+            WidgetInfo::labeled(Role::Label, true, texts.join(", ") + &base)
+        });
+        swatch(ui, rect, lane, &ink);
+        ui.painter().text(rect.left_center() + vec2(28.0, 0.0), Align2::LEFT_CENTER, shown, font.clone(), ink.text);
         for ((right, _), text) in rights.iter().zip(&texts[1..]) {
             ui.painter().text(pos2(rect.left() + right, rect.center().y), Align2::RIGHT_CENTER, text, font.clone(), ink.text);
         }
-        facts(&response, &line.name, &whole(look, line));
+        if response.hovered() {
+            facts(&response, &line.name, &whole(look, line));
+        }
     }
 }
 
 /// A lane's line with its dashes and its mark.
-pub fn swatch(ui: &Ui, rect: Rect, lane: usize, colour: eframe::egui::Color32, ink: &Ink) {
+pub fn swatch(ui: &Ui, rect: Rect, lane: &LaneLook<'_>, ink: &Ink) {
     let ends = [rect.left_center() + vec2(1.0, 0.0), rect.left_center() + vec2(23.0, 0.0)];
-    line::draw(ui.painter(), &ends, Stroke::new(1.8, colour), Dash::of(lane));
-    sign(ui.painter(), ends[0] + vec2(11.0, 0.0), MARKS[lane % MARKS.len()], colour, ink);
+    line::draw(ui.painter(), &ends, Stroke::new(1.8, lane.colour), lane.dash());
+    sign(ui.painter(), ends[0] + vec2(11.0, 0.0), lane.mark(), lane.colour, ink);
 }
+
+/// What the line of a lane and its mark take before its name, and what is left free after it.
+const SWATCH: f32 = 30.0;
 
 fn head_cell(ui: &Ui, rect: Rect, column: Column, recall: bool, sort: &mut Sort) {
     let ink = Ink::of(ui);
@@ -287,6 +320,9 @@ fn whole(look: &Look<'_>, line: &Line) -> Vec<(&'static str, String)> {
         ("full attention keeps", format!("{} numbers a head of {}", grouped(full_attention_numbers(stream)), stream.kv_heads())),
         ("share of it", percent(line.share)),
     ];
+    if let Some(change) = &line.change {
+        rows.splice(1..1, change.rows(look, (line.lane, line.summary), super::reads_seen(look, line.lane)));
+    }
     if line.heads != stream.kv_heads() {
         rows.push(("heads", format!("{} of its own: a state for every query head", line.heads)));
     }
@@ -303,70 +339,17 @@ fn whole(look: &Look<'_>, line: &Line) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// The heads of what is copied, and the cells of a line: numbers as they are, not shortened.
-fn cells(line: Option<&Line>, recall: bool) -> Vec<String> {
-    let Some(line) = line else {
-        let score: &[&str] = if recall { &["accuracy", "low_95", "high_95"] } else { &["relative_error", "cosine"] };
-        let rest = ["reads", "state_numbers", "state_bytes", "share_of_full", "heads", "madds_a_write", "madds_a_read", "seconds_a_step"];
-        return ["lane", "layer"].iter().chain(score).chain(&rest).map(|s| (*s).to_owned()).collect();
-    };
-    let four = |x: f64| format!("{x:.4}");
-    let mut out = vec![line.name.clone(), line.layer.to_owned()];
-    let reads = match line.summary {
-        Some(s @ Summary::Recall { reads, .. }) if reads > 0 => {
-            let (low, high) = s.interval().unwrap_or((0.0, 1.0));
-            out.extend([s.headline().unwrap_or(0.0), low, high].map(four));
-            reads
-        }
-        Some(Summary::Error { relative, cosine, reads }) if reads > 0 => {
-            out.extend([relative, cosine].map(four));
-            reads
-        }
-        _ => {
-            out.extend(vec![String::new(); if recall { 3 } else { 2 }]);
-            0
-        }
-    };
-    out.extend([reads, line.all, line.all * 4].map(|n| n.to_string()));
-    out.push(four(line.share));
-    out.push(line.heads.to_string());
-    out.extend([line.write, line.read].map(|n| n.to_string()));
-    out.push(line.seconds.map_or_else(String::new, |s| format!("{s:.3e}")));
-    out
-}
-
-/// The table as Markdown.
-#[must_use]
-pub fn markdown(lines: &[Line], recall: bool) -> String {
-    let row = |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "));
-    let heads = cells(None, recall);
-    let mut out = row(&heads);
-    let _ = writeln!(out, "|---|---|{}", "---:|".repeat(heads.len() - 2));
-    for line in lines {
-        out += &row(&cells(Some(line), recall));
-    }
-    out
-}
-
-/// The table as CSV (RFC 4180, but for line ends of one character).
-#[must_use]
-pub fn csv(lines: &[Line], recall: bool) -> String {
-    let quoted = |c: &String| if c.contains([',', '"', '\n', '\r']) { format!("\"{}\"", c.replace('"', "\"\"")) } else { c.clone() };
-    std::iter::once(None)
-        .chain(lines.iter().map(Some))
-        .fold(String::new(), |out, line| out + &cells(line, recall).iter().map(quoted).collect::<Vec<_>>().join(",") + "\n")
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn line(lane: usize, name: &str, correct: u64, all: u64) -> Line {
+    pub(in crate::panel::recall) fn line(lane: usize, name: &str, correct: u64, all: u64) -> Line {
         Line {
             lane,
             name: name.to_owned(),
             layer: "ovq",
             summary: (correct < 100).then_some(Summary::Recall { correct, reads: 8 }),
+            change: None,
             numbers: all / 2,
             heads: 2,
             all,
@@ -390,19 +373,5 @@ mod tests {
         assert_eq!(names(&lines), "dbac", "the smallest first");
         Sort::default().apply(&mut lines);
         assert_eq!(names(&lines), "abcd");
-    }
-
-    #[test]
-    fn what_is_copied_has_every_number_and_survives_odd_names() {
-        let lines = [line(0, "a, \"b\" | c", 4, 500), line(1, "d", 100, 100)];
-        // 4 of 8: Wilson's interval is .2152 to .7848.
-        assert_eq!(
-            csv(&lines, true),
-            "lane,layer,accuracy,low_95,high_95,reads,state_numbers,state_bytes,share_of_full,heads,madds_a_write,madds_a_read,seconds_a_step\n\
-             \"a, \"\"b\"\" | c\",ovq,0.5000,0.2152,0.7848,8,500,2000,0.5000,2,30,40,\nd,ovq,,,,0,100,400,0.1000,2,30,40,\n"
-        );
-        let markdown = markdown(&lines, true);
-        assert!(markdown.contains("|---|---|---:|") && markdown.contains("| a, \"b\" \\| c | ovq | 0.5000 | 0.2152 |"), "{markdown}");
-        assert_eq!(markdown.lines().count(), 4);
     }
 }

@@ -18,6 +18,18 @@ pub fn figures(summary: Option<Summary>) -> String {
     }
 }
 
+/// A difference with its sign, to so many digits; one that is too small for them is `+<0.01`, and only none at all is `0`.
+#[must_use]
+pub fn signed(difference: f64, digits: usize) -> String {
+    let least = 10_f64.powi(-(digits as i32));
+    let sign = if difference < 0.0 { "-" } else { "+" };
+    match difference.abs() {
+        0.0 => "0".to_owned(),
+        size if size < least / 2.0 => format!("{sign}<{least:.digits$}"),
+        size => format!("{sign}{size:.digits$}"),
+    }
+}
+
 /// Numbers as bytes of float32: `80 KiB`.
 #[must_use]
 pub fn bytes(numbers: u64) -> String {
@@ -80,6 +92,8 @@ mod tests {
         assert_eq!(figures(Some(Summary::Recall { correct: 8, reads: 8 })), "1.00 (0.68 to 1.00)");
         assert_eq!(figures(Some(Summary::Error { relative: 0.414, cosine: 0.93, reads: 9 })), "0.414, cos 0.930");
         assert_eq!((bytes(20_544), bytes(200), bytes(1 << 20)), ("80.25 KiB".into(), "800 B".into(), "4 MiB".into()));
+        let differences = [(0.0, 2), (-0.0625, 2), (0.004, 2), (-0.0004, 3), (0.005, 2), (1.0, 2)].map(|(d, n)| signed(d, n));
+        assert_eq!(differences, ["0", "-0.06", "+<0.01", "-<0.001", "+0.01", "+1.00"]);
         let percents = [0.083, 1.0, 0.0004, 0.5].map(percent);
         assert_eq!(percents, ["8.3%", "100%", "<0.1%", "50%"]);
         assert_eq!([950, 12_345, 4_200_000].map(many), ["950", "12.3 k", "4.2 M"]);

@@ -171,9 +171,8 @@ impl Events {
 }
 
 /// When a token came or went: `in step 12`, `at the end of step 12, by hand`.
-fn when(look: &Look<'_>, held: &Held<'_>, write: usize, step: usize, came: bool) -> String {
-    let hands = &look.lanes[held.lane].plan.setup.hands;
-    if !came && hand::evicts(hands, held.head, write, step) {
+fn when(held: &Held<'_>, write: usize, step: usize, came: bool) -> String {
+    if !came && hand::evicted(held.trace, held.head, write, step) {
         format!("at the end of step {step}, by hand")
     } else {
         format!("in step {step}")
@@ -276,7 +275,7 @@ fn hover(look: &Look<'_>, held: &Held<'_>, response: &Response, chart: &Chart, c
         let (step, write, came) = events[i];
         let all = |name: &str| held.trace.channel(name).map_or(0, |c| c.wholes_at(held.head, step).len());
         let mut rows = vec![
-            (if came { "came" } else { "went" }, when(look, held, write, step, came)),
+            (if came { "came" } else { "went" }, when(held, write, step, came)),
             ("score in it", held.score(write, step).map_or_else(|| "not recorded".to_owned(), number)),
         ];
         if let Some(t) = held.threshold(step) {

@@ -6,7 +6,7 @@ use crate::app::facts::Index;
 use crate::layer::lola::residency::Residency;
 use crate::panel::Look;
 use crate::panel::common::{chunks_seen, lanes_with};
-use crate::session::hand;
+use crate::session::hand::{self, Act};
 use crate::trace::LaneTrace;
 
 /// The lanes that keep a window, a cache and a state.
@@ -23,7 +23,13 @@ pub(in crate::panel) fn lanes(look: &Look<'_>, channels: &[&str]) -> Vec<usize> 
 #[must_use]
 pub(in crate::panel) fn by_hand(look: &Look<'_>, lane: usize, head: usize, step: usize) -> String {
     let here = hand::at_step(&look.lanes[lane].plan.setup.hands, step + 1);
-    let all: Vec<String> = here.iter().filter(|h| h.kv_head == head).map(|h| h.what.to_string()).collect();
+    let trace = look.lanes[lane].trace;
+    let words = |h: &hand::Hand| match h.what {
+        // A hand that finds nothing does nothing.
+        Act::Evict { write } if !hand::evicted(trace, head, write, step) => format!("{} (it was not in the cache)", h.what),
+        what => what.to_string(),
+    };
+    let all: Vec<String> = here.iter().filter(|h| h.kv_head == head).map(words).collect();
     if all.is_empty() { String::new() } else { format!(" By hand after it: {}.", all.join(", ")) }
 }
 

@@ -175,7 +175,7 @@ fn story(look: &Look<'_>, held: &Held<'_>, token: usize, step: usize) -> Vec<(&'
     }
     let left = held.index.left(token).filter(|&l| l <= step);
     if let (Some(left), Some(admitted)) = (left, held.trace.channel("admitted")) {
-        rows.push(if hand::evicts(&look.lanes[held.lane].plan.setup.hands, held.head, token, left) {
+        rows.push(if hand::evicted(held.trace, held.head, token, left) {
             ("evicted", format!("at the end of step {left}, by hand"))
         } else {
             ("displaced", displaced_words(look, left, admitted.wholes_at(held.head, left)))

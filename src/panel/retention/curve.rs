@@ -8,7 +8,7 @@ use crate::metric::retention::{AgeBin, by_age};
 use crate::panel::Look;
 use crate::panel::common::{Key, cover, facts, is_marked, marked_name};
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
-use crate::widget::line::{self, Dash};
+use crate::widget::line;
 use crate::widget::palette::Ink;
 use crate::widget::ticks::{Scale, number};
 
@@ -35,12 +35,8 @@ impl Retention {
         let oldest = look.plan.stream.writes().max(2);
         let x = Axis::real("age (writes)", 1.0, oldest as f64, Scale::Log);
         let y = Axis::real("relative squared error", 0.0, f64::from(highest.min(TOP) * 1.08), Scale::Linear);
-        let legend: Vec<Entry> = look
-            .lanes
-            .iter()
-            .enumerate()
-            .map(|(i, lane)| Entry::new(Sign::Line(Dash::of(i)), lane.colour, lane.plan.name.as_str()))
-            .collect();
+        let legend: Vec<Entry> =
+            look.lanes.iter().map(|lane| Entry::new(Sign::Line(lane.dash()), lane.colour, lane.plan.name.as_str())).collect();
         let oldest_of = |c: &Vec<AgeBin>| c.last().map_or_else(|| "nothing".to_owned(), |b| number(f64::from(b.quartiles[1])));
         let ends: Vec<String> = look.lanes.iter().zip(curves).map(|(l, c)| format!("{} {}", l.plan.name, oldest_of(c))).collect();
         let describe = format!("Forgetting curves of {} lanes, median error by age; at the greatest age: {}", lanes, ends.join("; "));
@@ -51,9 +47,9 @@ impl Retention {
         for (curve, lane) in curves.iter().zip(look.lanes) {
             painter.add(band(&chart, curve, lane.colour.gamma_multiply(0.13)));
         }
-        for (i, (curve, lane)) in curves.iter().zip(look.lanes).enumerate() {
+        for (curve, lane) in curves.iter().zip(look.lanes) {
             let points: Vec<Pos2> = curve.iter().map(|b| at(&chart, b, 1)).collect();
-            line::draw(&painter, &points, Stroke::new(2.0, lane.colour), Dash::of(i));
+            line::draw(&painter, &points, Stroke::new(2.0, lane.colour), lane.dash());
         }
         let Some(pointer) = response.hover_pos() else { return };
         let age = chart.values_at(pointer).0;

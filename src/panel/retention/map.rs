@@ -16,7 +16,7 @@ use crate::stream::Targets;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, SMALL, Sign, sign};
 use crate::widget::heatmap::{Colours, Grid, Rule, draw};
-use crate::widget::line::{self, Dash};
+use crate::widget::line;
 use crate::widget::palette::{Ink, Map};
 use crate::widget::ticks::{Scale, number, ticks};
 
@@ -168,7 +168,8 @@ fn title(ui: &Ui, look: &Look<'_>, lane: usize, outer: Rect, now: &str) {
     let painter = ui.painter_at(outer);
     let middle = outer.top() + TITLE / 2.0;
     let left = outer.left() + 2.0;
-    line::draw(&painter, &[pos2(left, middle), pos2(left + 22.0, middle)], Stroke::new(2.2, look.lanes[lane].colour), Dash::of(lane));
+    let of_lane = &look.lanes[lane];
+    line::draw(&painter, &[pos2(left, middle), pos2(left + 22.0, middle)], Stroke::new(2.2, of_lane.colour), of_lane.dash());
     let font = FontId::proportional(SMALL);
     let name = painter.text(pos2(left + 27.0, middle), Align2::LEFT_CENTER, &look.lanes[lane].plan.name, font.clone(), ink.text);
     let room = outer.right() - 4.0 - name.right() - 10.0;

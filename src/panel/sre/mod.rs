@@ -115,6 +115,8 @@ struct Held<'a> {
     blind: &'a [Range<usize>],
     /// What hands do to the lane.
     hands: &'a [Hand],
+    /// Whom they evicted, step by step.
+    evictions: Option<&'a Channel>,
     head: usize,
     chunks: usize,
     steps: usize,
@@ -139,9 +141,14 @@ impl Held<'_> {
         self.scores.values(self.head).get(self.scores.range(self.head, step).start + place)
     }
 
+    /// True if a hand took a write out of the cache at the end of a step.
+    fn evicted(&self, write: usize, step: usize) -> bool {
+        hand::evicted_in(self.evictions, self.head, write, step)
+    }
+
     /// What became of a candidate in a step: in the update, and by hand after it.
     fn story(&self, c: &Candidate, step: usize) -> &'static str {
-        c.story(hand::evicts(self.hands, self.head, c.write, step))
+        c.story(self.evicted(c.write, step))
     }
 
     /// The axis of time.
@@ -198,6 +205,7 @@ impl Sre {
             cached: trace.channel("cached_count"),
             blind: &blind,
             hands: &setup.hands,
+            evictions: trace.channel(hand::EVICTED),
             head,
             chunks: chunks_seen(look, lane).min(index.steps()),
             steps,

@@ -11,7 +11,6 @@ use crate::layer::lola::residency::Place;
 use crate::panel::Look;
 use crate::panel::common::{facts, marked, playheads, plural, point_at, role_name, select_ring, token_name, words};
 use crate::panel::residency::short_name;
-use crate::session::hand;
 use crate::widget::chart::{Chart, Entry, SMALL, Sign, triangle};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::{CATEGORIES, Ink};
@@ -145,7 +144,7 @@ fn story(look: &Look<'_>, held: &Held<'_>, l: &Line) -> String {
     let threshold = |step: usize| held.threshold(step).map_or_else(String::new, |t| format!(", threshold {}", number(t)));
     let start = format!("{name} left the window in step {first} with score {}{}", number(*score), threshold(*first));
     let rest = match (held.index.entered(l.token), held.index.left(l.token).filter(|s| *s < held.chunks)) {
-        (Some(_), Some(left)) if hand::evicts(held.hands, held.head, l.token, left) => {
+        (Some(_), Some(left)) if held.evicted(l.token, left) => {
             format!("; cached until a hand evicted it at the end of step {left}, where its score was {}.", number(*now))
         }
         (Some(_), Some(left)) => format!("; cached until step {left}, folded with score {}.", number(*now)),
@@ -196,7 +195,7 @@ fn hover(
         let place = match held.index.at(l.token, step + 1) {
             Place::Cache => "in the cache",
             Place::Gone => "folded into the state, which a hand forgot",
-            _ if hand::evicts(held.hands, held.head, l.token, step) => "evicted by hand: folded into the state",
+            _ if held.evicted(l.token, step) => "evicted by hand: folded into the state",
             _ => "folded into the state",
         };
         rows.push(("after the step", place.to_owned()));

@@ -9,7 +9,6 @@ use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
 use crate::panel::common::{Key, facts, is_marked, marked_name, plural, point_at, select_ring, words};
 use crate::panel::residency::{Exchange, Memories, by_hand, heading, last_step, lists, short_name};
-use crate::session::hand;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, diamond, triangle};
 use crate::widget::lasso::Lasso;
@@ -80,7 +79,7 @@ fn plot(
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
     let came = list.iter().filter(|c| c.moved() && c.from_window).count();
-    let evicted = |c: &Candidate| hand::evicts(held.hands, held.head, c.write, step);
+    let evicted = |c: &Candidate| held.evicted(c.write, step);
     let went = list.iter().filter(|c| c.moved() && !c.from_window && !evicted(c)).count();
     let describe = format!(
         "The {} of step {step} by score: {came} came into the cache, {went} were displaced",
@@ -207,7 +206,7 @@ fn hover(
         let within = |keep: &dyn Fn(&Candidate) -> bool| {
             list.iter().filter(|c| bin(&chart.y, c.score, BINS) == Some(row) && keep(c)).count().to_string()
         };
-        let evicted = |c: &Candidate| hand::evicts(held.hands, held.head, c.write, step);
+        let evicted = |c: &Candidate| held.evicted(c.write, step);
         let mut rows = vec![
             ("scores", format!("{} to {}", number(range.start), number(range.end))),
             ("stay in the cache", within(&|c| !c.from_window && c.fate == Fate::Kept)),

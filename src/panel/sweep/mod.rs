@@ -12,8 +12,8 @@ use eframe::egui::{Button, ComboBox, Label, RichText, ScrollArea, Ui, vec2};
 use self::form::Form;
 use self::model::{Along, Model, Point, mapped};
 use self::open::Opened;
+use super::MARKS;
 use super::common::{plural, words};
-use super::recall::MARKS;
 use super::{Look, Panel};
 use crate::app::command::{Command, WindowCommand};
 use crate::app::study::sweep::Study;
@@ -273,17 +273,14 @@ impl Styles {
     }
 }
 
-/// The number of every lane among those that run, by which other panels choose its dashes and its mark; lanes that are switched off, which
-/// are there only while they are varied, come after these.
+/// The number of every lane by which its dashes and its mark are chosen: its place in the palette, as other panels have it. Lanes that are
+/// switched off, which are there only while they are varied, take the numbers that are left.
 fn numbers(session: &Session) -> Vec<usize> {
-    let on = session.lanes.iter().filter(|l| l.enabled).count();
-    let (mut next_on, mut next_off) = (0, on);
-    let number = |lane: &crate::session::LaneSpec| {
-        let next = if lane.enabled { &mut next_on } else { &mut next_off };
-        *next += 1;
-        *next - 1
-    };
-    session.lanes.iter().map(number).collect()
+    let places = lanes::colours(&session.lanes);
+    let taken: Vec<usize> = session.lanes.iter().zip(&places).filter(|(lane, _)| lane.enabled).map(|(_, place)| *place).collect();
+    let mut left = (0..).filter(|number| !taken.contains(number));
+    let number = |(lane, place): (&crate::session::LaneSpec, &usize)| if lane.enabled { Some(*place) } else { left.next() };
+    session.lanes.iter().zip(&places).filter_map(number).collect()
 }
 
 /// The score of a point: `0.960 (0.805 to 0.993)`, `0.414 (0.400 to 0.430)`.
@@ -330,10 +327,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_are_numbered_as_they_run_and_the_others_after_them() {
+    fn lanes_are_numbered_by_their_place_in_the_palette_and_the_others_by_what_is_left() {
         let mut session = Session::default();
         session.lanes[1].enabled = false;
-        // OVQ, LoLA (off), linear, full.
-        assert_eq!(numbers(&session), [0, 3, 1, 2]);
+        session.lanes[3].enabled = false;
+        session.lanes[3].colour = Some(0);
+        session.lanes[2].colour = Some(1);
+        // OVQ, LoLA (off), linear, full (off, with the colour of OVQ).
+        assert_eq!(numbers(&session), [0, 2, 1, 3]);
     }
 }

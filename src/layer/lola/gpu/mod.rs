@@ -250,7 +250,7 @@ impl Lola {
         out.push(channel::SHARES, reads.clone(), Values::F32(back.f32(&shares)));
         out.push(channel::NORMALISER, reads, Values::F32(back.f32(&normalisers)));
         let traces = self.unpack(steps.clone(), &back.u32(&numbers));
-        HeadTrace::write(&traces, steps, out);
+        HeadTrace::write(&traces, steps, &self.setup.hands, out);
         Ok(())
     }
 
