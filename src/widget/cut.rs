@@ -1,18 +1,20 @@
-//! Names that are too long for their place, cut so that they stay apart: in the middle, for what tells them apart is often their end.
+//! Names that are too long for their place, cut so that they stay apart: in the middle where their ends are what tells them apart.
 
 /// What stands for what was cut out.
 const MARK: char = '…';
 
-/// `names` where each may be as wide as `room`, by the widths of their characters. What is too long is cut in its middle, to a beginning and as
-/// many whole words of its end as fit; where two would read alike then, more of the ends is shown, at last without a beginning, and then
-/// words are cut too. Where nothing helps, the first of these.
+/// `names` where each may be as wide as `room`, by the widths of their characters. What is too long is cut at its end; where one name goes on
+/// where another ends (a branch's), or two would read alike, it is cut in its middle, to a beginning and as many whole words of its end as fit;
+/// and where two still read alike, more of the ends is shown, and then words are cut too. Where nothing helps, the first of these.
 #[must_use]
 pub fn names(names: &[&str], room: f32, width: &dyn Fn(char) -> f32) -> Vec<String> {
     let wide = |text: &str| text.chars().map(width).sum::<f32>();
     if names.iter().all(|n| wide(n) <= room) {
         return names.iter().map(|n| (*n).to_owned()).collect();
     }
-    let ways = [(0.75, true), (1.0, true), (0.75, false), (1.0, false), (0.0, false)];
+    let goes_on = |(i, a): (usize, &&str)| names.iter().enumerate().any(|(j, b)| i != j && a.starts_with(b));
+    let first = if names.iter().enumerate().any(goes_on) { (0.75, true) } else { (0.0, false) };
+    let ways = [first, (0.75, true), (1.0, true), (0.75, false), (1.0, false), (0.0, false)];
     let mut cut = ways.map(|way| names.iter().map(|n| if wide(n) <= room { (*n).to_owned() } else { one(n, room, width, way) }).collect());
     let apart = |cut: &Vec<String>| cut.iter().enumerate().all(|(i, a)| cut[..i].iter().all(|b| a != b));
     let best = cut.iter().position(apart).unwrap_or(0);
@@ -43,6 +45,9 @@ fn one(name: &str, room: f32, width: &dyn Fn(char) -> f32, (share, whole): (f32,
             left >= 0.0
         })
         .collect();
+    if end.is_empty() {
+        return format!("{beginning}{MARK}");
+    }
     format!("{}{MARK}{}", beginning.trim_end_matches([' ', '·']), end.trim_start())
 }
 
@@ -57,6 +62,8 @@ mod tests {
     #[test]
     fn what_fits_stays_and_what_is_cut_shows_its_end_in_whole_words() {
         assert_eq!(cut(&["LoLA", "OVQ"], 4.0), ["LoLA", "OVQ"]);
+        assert_eq!(cut(&["LoLA", "OVQ 256"], 5.0), ["LoLA", "OVQ …"], "told apart by its beginning");
+        assert_eq!(cut(&["OVQ 512", "OVQ 256"], 5.0), ["O…512", "O…256"]);
         assert_eq!(cut(&["LoLA", "LoLA · evict 702 @ 24"], 14.0), ["LoLA", "LoLA…702 @ 24"]);
     }
 
@@ -67,7 +74,7 @@ mod tests {
         assert_eq!(found, ["L…702 @ 24", "L…711 @ 24"]);
         // Of one word, and of what only the beginning tells apart.
         assert_eq!(cut(&["abcdefghij1", "abcdefghij2"], 6.0), ["ab…ij1", "ab…ij2"]);
-        assert_eq!(cut(&["1abcdefghij", "2abcdefghij"], 6.0), ["1a…hij", "2a…hij"]);
+        assert_eq!(cut(&["1abcdefghij", "2abcdefghij"], 6.0), ["1abcd…", "2abcd…"]);
     }
 
     #[test]
