@@ -25,6 +25,7 @@ use crate::app::theme;
 use crate::app::timeline::Timeline;
 use crate::app::timeline_bar::TimelineBar;
 use crate::app::undo::{Hand, Undo};
+use crate::app::wake::Waker;
 use crate::engine::{Engine, Event};
 use crate::panel::{Selection, Subject};
 use crate::session::{LaneSpec, Session, View};
@@ -75,6 +76,7 @@ pub struct App {
     pub(super) jobs: Jobs,
     pub(super) engine: Engine,
     pub(super) ctx: Context,
+    waker: Arc<Waker>,
     /// The newest question to the thread that checks sessions; older answers are thrown away.
     pub(super) ticket: u64,
     pub(super) planning: bool,
@@ -129,9 +131,10 @@ impl App {
     }
 
     fn idle(ctx: &Context, session: Session, path: Option<PathBuf>, options: Options) -> std::io::Result<Self> {
-        let wake = |ctx: &Context| {
-            let ctx = ctx.clone();
-            move || ctx.request_repaint()
+        let waker = Arc::new(Waker::new(ctx));
+        let wake = || {
+            let waker = Arc::clone(&waker);
+            move || waker.wake()
         };
         let preferences = options.preferences.as_deref().map(Preferences::load).unwrap_or_default();
         theme::install(ctx, options.theme.unwrap_or(preferences.theme), preferences.scale);
@@ -152,9 +155,10 @@ impl App {
             dialogs: Dialogs::default(),
             preferences,
             options,
-            jobs: Jobs::spawn(wake(ctx))?,
-            engine: Engine::spawn(wake(ctx))?,
+            jobs: Jobs::spawn(wake())?,
+            engine: Engine::spawn(wake())?,
             ctx: ctx.clone(),
+            waker,
             ticket: 0,
             planning: false,
             problem: None,
@@ -242,6 +246,7 @@ impl App {
     /// One frame: receive, carry out what was asked for, paint.
     pub fn frame(&mut self, ui: &mut Ui) {
         let start = Instant::now();
+        self.waker.begin();
         self.receive();
         self.hand = ui.input(|i| Hand {
             presses: self.hand.presses + u64::from(i.pointer.any_pressed()),
@@ -270,6 +275,7 @@ impl App {
             self.carry_out_all(vec![command]);
         }
         focus::outline(ui.ctx());
+        self.waker.end();
         self.frame_seconds += (start.elapsed().as_secs_f64() - self.frame_seconds) * 0.1;
     }
 

@@ -20,6 +20,10 @@ const SIZE: Vec2 = vec2(1920.0, 1080.0);
 /// A run that takes longer than this is given up.
 const PATIENCE: Duration = Duration::from_mins(10);
 
+/// Between frames, which a display keeps further apart still: a frame that followed at once would wait for the threads that have just been
+/// woken by the one before, and that is no work of its own.
+const PAUSE: Duration = Duration::from_millis(3);
+
 /// Why nothing was measured.
 #[derive(Debug, Error)]
 pub enum FrameError {
@@ -179,6 +183,7 @@ impl Window {
                 for (name, seconds) in self.app.panel_seconds() {
                     parts.entry(name).or_default().push(seconds);
                 }
+                std::thread::sleep(PAUSE);
             }
             self.pointer = None;
             let panels = parts.into_iter().map(|(name, seconds)| (name, Spread::of(seconds))).collect();

@@ -49,6 +49,7 @@ pub mod theme;
 pub mod timeline;
 pub mod timeline_bar;
 pub mod undo;
+mod wake;
 
 use std::path::PathBuf;
 

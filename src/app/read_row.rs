@@ -1,6 +1,6 @@
 //! Below the token ribbon: a row of the reads, each where it stands and in the colour of its role, and what the colours mean.
 
-use eframe::egui::{Align2, FontId, Id, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{Align2, FontId, Id, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 
 use crate::app::command::{Command, ViewCommand};
 use crate::app::ribbon::ReadTick;
@@ -8,6 +8,7 @@ use crate::app::theme;
 use crate::panel::Selection;
 use crate::panel::common::quoted;
 use crate::session::plan::Plan;
+use crate::widget::baked;
 
 /// The height of the row, with the gap above it.
 pub const READS: f32 = 11.0;
@@ -42,15 +43,17 @@ pub fn ui(ui: &Ui, row: Rect, ticks: &[ReadTick], plan: &Plan, selection: &Selec
         let x = (row.left() + tick.x as f32).min(row.right() - 3.0);
         Rect::from_min_size(pos2(x, row.top()), vec2(3.0, row.height()))
     };
+    let mut shapes = Vec::with_capacity(ticks.len());
     for tick in ticks {
         // Several roles at one place share its height.
         let (whole, part) = (place(tick), row.height() / tick.roles.len() as f32);
         for (i, role) in tick.roles.iter().enumerate() {
             let top = whole.top() + i as f32 * part;
             let area = Rect::from_x_y_ranges(whole.x_range(), top..=top + part);
-            ui.painter().rect_filled(area, 0.0, theme::role_colour(*role, roles.marked, dark));
+            shapes.push(Shape::rect_filled(area, 0.0, theme::role_colour(*role, roles.marked, dark)));
         }
     }
+    baked::draw(ui.painter(), Id::unique("ticks of reads"), shapes);
     let here = |read: usize| ticks.iter().find(|t| t.reads.contains(&read));
     if let Some(tick) = selection.read.and_then(here) {
         ui.painter().rect_stroke(place(tick).expand(1.0), 0.0, Stroke::new(1.5, ui.visuals().strong_text_color()), StrokeKind::Outside);

@@ -23,6 +23,7 @@ use crate::panel::Selection;
 use crate::panel::common::quoted;
 use crate::session::plan::Plan;
 use crate::trace::LaneTrace;
+use crate::widget::baked;
 use crate::widget::palette::Ink;
 
 const RULER: f32 = 16.0;
@@ -152,10 +153,11 @@ impl TimelineBar {
         let painter = ui.painter();
         let roles = &plan.stream.labels().roles;
         painter.rect_filled(ribbon, 2.0, theme::canvas(dark));
-        for s in &self.stretches {
+        let stretch = |s: &Stretch| {
             let rect = Rect::from_min_max(pos2(ribbon.left() + s.from, ribbon.top()), pos2(ribbon.left() + s.to, ribbon.bottom()));
-            painter.rect_filled(rect, 0.0, theme::role_colour(s.role, roles.marked, dark));
-        }
+            Shape::rect_filled(rect, 0.0, theme::role_colour(s.role, roles.marked, dark))
+        };
+        baked::draw(painter, Id::unique("ribbon's stretches"), self.stretches.iter().map(stretch).collect());
         // What lies after the playhead has not been seen yet; what lies after `reached` has not been computed yet.
         let seen = scale.x(time.writes());
         let reached = scale.x(time.reached());
@@ -201,11 +203,12 @@ impl TimelineBar {
         let roles = &plan.stream.labels().roles;
         let Some(role) = roles.marked else { return };
         let colour = theme::marked_colour(ui.visuals().dark_mode);
-        for run in &self.marked {
+        let line = |run: &std::ops::Range<usize>| {
             let (from, to) = (scale.x(run.start), scale.x(run.end).max(scale.x(run.start) + 2.0));
             let under = Rect::from_min_max(pos2(from, ribbon.bottom() + 2.0), pos2(to, ribbon.bottom() + 5.0));
-            ui.painter().rect_filled(under, 1.0, colour);
-        }
+            Shape::rect_filled(under, 1.0, colour)
+        };
+        baked::draw(ui.painter(), Id::unique("ribbon's marks"), self.marked.iter().map(line).collect());
         if let (1..=3, Some(name)) = (self.marked.len(), roles.names.get(role as usize)) {
             for run in &self.marked {
                 // In the stretch where it has room, else beside it.
@@ -327,10 +330,11 @@ fn chunk_bounds(ui: &Ui, ribbon: Rect, scale: Scale, step: usize) {
         every *= 2;
     }
     let stroke = Stroke::new(1.0, theme::canvas(ui.visuals().dark_mode).gamma_multiply(0.8));
-    for write in (every..scale.total).step_by(every) {
+    let bound = |write: usize| {
         let x = scale.x(write).round();
-        ui.painter().line_segment([pos2(x, ribbon.bottom() - 5.0), pos2(x, ribbon.bottom())], stroke);
-    }
+        Shape::line_segment([pos2(x, ribbon.bottom() - 5.0), pos2(x, ribbon.bottom())], stroke)
+    };
+    baked::draw(ui.painter(), Id::unique("ribbon's chunks"), (every..scale.total).step_by(every).map(bound).collect());
 }
 
 /// Numbers on the ruler at round counts of writes, about every 110 points.

@@ -1,11 +1,12 @@
 //! Dictionary growth: rows in use over the stream, against the plateau curve.
 
-use eframe::egui::{Color32, Painter, RichText, Stroke, Ui, pos2, vec2};
+use eframe::egui::{Color32, Id, Painter, RichText, Stroke, Ui, pos2, vec2};
 
 use super::common::{Key, chunk_name, chunks_seen, cover, facts, head_of, lane_link, lanes_with, playheads, swatch, waiting, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::trace::Channel;
+use crate::widget::baked;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::line::{self, Dash};
@@ -91,7 +92,7 @@ impl Panel for Growth {
             let colour = look.lanes[lane].colour;
             let Some(sizes) = look.lanes[lane].trace.channel("sizes") else { continue };
             if let Some(n) = n_max(look, lane) {
-                limits(&painter, &chart, n, blend(ink.paper, colour, 0.75));
+                limits(&painter, ui.scope_id().with(("limits", lane)), &chart, n, blend(ink.paper, colour, 0.75));
             }
             let head = head_of(sizes, look);
             let chunk = look.lanes[lane].plan.setup.chunk;
@@ -117,10 +118,10 @@ fn highest(look: &Look<'_>, lane: usize) -> Option<usize> {
 }
 
 /// The plateau curve and N.
-fn limits(painter: &Painter, chart: &Chart, n_max: usize, colour: Color32) {
+fn limits(painter: &Painter, id: Id, chart: &Chart, n_max: usize, colour: Color32) {
     let n = n_max as f64;
     let points: Vec<_> = (0..=200).map(|i| chart.x.value(f64::from(i) / 200.0)).map(|t| chart.pos(t, plateau(t, n))).collect();
-    line::draw(painter, &points, Stroke::new(1.2, colour), Dash::Long);
+    baked::draw(painter, id, line::shapes(&points, Stroke::new(1.2, colour), Dash::Long));
     let ends = [chart.rect.left(), chart.rect.right()].map(|x| pos2(x, chart.y_of(n)));
     line::draw(painter, &ends, Stroke::new(1.2, colour), Dash::Dots);
 }

@@ -26,21 +26,24 @@ impl Dash {
 /// Draws a line through points. Points closer than a third of a point of the screen to the last one drawn are passed over,
 /// but for the last: nothing of it could be seen.
 pub fn draw(painter: &Painter, points: &[Pos2], stroke: Stroke, dash: Dash) {
+    painter.extend(shapes(points, stroke, dash));
+}
+
+/// What [`draw`] draws.
+#[must_use]
+pub fn shapes(points: &[Pos2], stroke: Stroke, dash: Dash) -> Vec<Shape> {
     let points = thin(points);
     if points.len() < 2 {
-        if let Some(only) = points.first() {
-            painter.circle_filled(*only, stroke.width.max(1.5), stroke.color);
-        }
-        return;
+        return points.first().map(|only| Shape::circle_filled(*only, stroke.width.max(1.5), stroke.color)).into_iter().collect();
     }
     let w = stroke.width;
     match dash {
-        Dash::Solid => drop(painter.add(Shape::line(points, stroke))),
-        Dash::Long => painter.extend(Shape::dashed_line(&points, stroke, 5.0 * w.max(1.2), 3.0 * w.max(1.2))),
-        Dash::Dots => painter.extend(Shape::dotted_line(&points, stroke.color, 3.2 * w.max(1.2), 0.75 * w)),
+        Dash::Solid => vec![Shape::line(points, stroke)],
+        Dash::Long => Shape::dashed_line(&points, stroke, 5.0 * w.max(1.2), 3.0 * w.max(1.2)),
+        Dash::Dots => Shape::dotted_line(&points, stroke.color, 3.2 * w.max(1.2), 0.75 * w),
         Dash::DashDot => {
             let w = w.max(1.2);
-            painter.extend(Shape::dashed_line_with_offset(&points, stroke, &[6.0 * w, 1.0 * w], &[2.5 * w, 2.5 * w], 0.0));
+            Shape::dashed_line_with_offset(&points, stroke, &[6.0 * w, 1.0 * w], &[2.5 * w, 2.5 * w], 0.0)
         }
     }
 }

@@ -189,10 +189,21 @@ impl Math {
     }
 
     /// The pieces between the places where a line may be broken.
+    pub fn pieces(&self) -> impl Iterator<Item = &[Self]> {
+        let parts = if let Self::Row(parts) = self { parts } else { std::slice::from_ref(self) };
+        parts.split(|p| *p == Self::Break).filter(|p| !p.is_empty())
+    }
+
+    /// Lays parts out one after the other in one line, in letters of `size` points.
     #[must_use]
-    pub fn pieces(&self) -> Vec<Self> {
-        let Self::Row(parts) = self else { return vec![self.clone()] };
-        parts.split(|p| *p == Self::Break).filter(|p| !p.is_empty()).map(|p| Self::Row(p.to_vec())).collect()
+    pub fn layout_row(parts: &[Self], ui: &Ui, size: f32, colour: Color32) -> Laid {
+        let mut all = Laid::empty(size);
+        for part in parts {
+            let laid = part.layout(ui, size, colour);
+            let x = all.width;
+            all.put(laid, vec2(x, 0.0));
+        }
+        all
     }
 
     /// Lays the formula out in one line, in letters of `size` points.
@@ -200,15 +211,7 @@ impl Math {
     pub fn layout(&self, ui: &Ui, size: f32, colour: Color32) -> Laid {
         match self {
             Self::Text { text, face } => letters(ui, text, *face, size, colour),
-            Self::Row(parts) => {
-                let mut all = Laid::empty(size);
-                for part in parts {
-                    let laid = part.layout(ui, size, colour);
-                    let x = all.width;
-                    all.put(laid, vec2(x, 0.0));
-                }
-                all
-            }
+            Self::Row(parts) => Self::layout_row(parts, ui, size, colour),
             Self::Frac(above, below) => fraction(&above.layout(ui, size * 0.92, colour), &below.layout(ui, size * 0.92, colour), size),
             Self::Script { base, above, below } => {
                 let mut all = base.layout(ui, size, colour);
@@ -346,7 +349,7 @@ mod tests {
         assert_eq!(parse(r"\sum_<j> p_j").plain(), "sum over j of  p_j");
         let Math::Row(parts) = parse("a #12<b c>~d") else { panic!("not a row") };
         assert!(parts.iter().any(|p| matches!(p, Math::Term(12, body) if body.plain() == "b c")));
-        assert_eq!(parse("a~b~c").pieces().len(), 3);
+        assert_eq!(parse("a~b~~c").pieces().count(), 3);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Widgets: colour maps, axes, heatmap, range control, raster, caches. They know no layer and no stream.
 
+pub mod baked;
 pub mod cached;
 pub mod chart;
 pub mod cut;

@@ -72,7 +72,7 @@ pub fn number(value: f64) -> String {
         return format!("{value:.2e}");
     }
     if value.fract() == 0.0 {
-        return format!("{value:.0}");
+        return (value as i64).to_string();
     }
     // Four significant digits, without the zeros that say nothing.
     let digits = (3 - size.log10().floor() as i32).clamp(0, 8) as usize;

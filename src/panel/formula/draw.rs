@@ -1,11 +1,14 @@
 //! Draws an equation: lines that break where they may, terms that answer the pointer, words with links.
 
-use eframe::egui::{Align, CursorIcon, Id, Label, Layout, Rect, RichText, Role, Sense, Ui, WidgetInfo, pos2, vec2};
+use std::sync::Arc;
+
+use eframe::egui::{Align, Color32, CursorIcon, Id, Label, Layout, Rect, RichText, Role, Sense, Ui, WidgetInfo, pos2, vec2};
 
 use super::equation::{Equation, Piece};
 use crate::app::command::{Command, ViewCommand, WindowCommand};
 use crate::panel::PANELS;
 use crate::panel::common::link;
+use crate::widget::cached::{Cached, Letters, is_told};
 use crate::widget::math::{Laid, Math};
 use crate::widget::palette::{Ink, blend};
 
@@ -14,14 +17,69 @@ const SIZE: f32 = 14.0;
 /// How far the lines after the first stand in.
 const INDENT: f32 = 18.0;
 
+/// The lines of the equations, laid out: kept while they and the letters stay the same.
+#[derive(Debug, Default)]
+pub struct Drawn {
+    number: u64,
+    letters: Option<(Color32, Letters)>,
+    equations: Vec<Vec<Line>>,
+}
+
+/// A line laid out, and the rows that its pieces make in a width.
+#[derive(Debug)]
+pub struct Line {
+    math: Arc<Math>,
+    pieces: Vec<Laid>,
+    rows: Cached<u32, Vec<Row>>,
+}
+
+impl Line {
+    /// A line; what `old`, in its place, had the same is taken from it.
+    fn new(ui: &Ui, math: &Arc<Math>, colour: Color32, mut old: Option<Self>) -> Self {
+        let lay = |(place, piece): (usize, &[Math])| match &mut old {
+            Some(old) if old.math.pieces().nth(place) == Some(piece) => std::mem::take(&mut old.pieces[place]),
+            _ => Math::layout_row(piece, ui, SIZE, colour),
+        };
+        let pieces = math.pieces().enumerate().map(lay).collect();
+        Self { math: Arc::clone(math), pieces, rows: Cached::default() }
+    }
+}
+
+/// The pieces of a row, and where each stands from the row's left end.
+type Row = Vec<(usize, f32)>;
+
+impl Drawn {
+    /// The lines of `equations`, which are known by `number`: others have another.
+    pub fn lines(&mut self, ui: &Ui, number: u64, equations: &[Equation]) -> &mut [Vec<Line>] {
+        let colour = Ink::of(ui).text;
+        let letters = Some((colour, Letters::of(ui)));
+        if self.letters != letters {
+            *self = Self { letters, ..Self::default() };
+        }
+        // Equations are numbered from 1 on.
+        if self.number != number {
+            self.number = number;
+            let mut old = std::mem::take(&mut self.equations).into_iter();
+            self.equations = equations
+                .iter()
+                .map(|equation| {
+                    let mut old = old.next().into_iter().flatten();
+                    equation.lines.iter().map(|math| Line::new(ui, math, colour, old.next())).collect()
+                })
+                .collect();
+        }
+        &mut self.equations
+    }
+}
+
 /// Draws an equation, number `place` of the panel's, into the next rows of `ui`.
-pub fn equation(ui: &mut Ui, place: usize, equation: &Equation, commands: &mut Vec<Command>) {
+pub fn equation(ui: &mut Ui, place: usize, equation: &Equation, lines: &mut [Line], commands: &mut Vec<Command>) {
     if place > 0 {
         ui.add_space(8.0);
     }
     let response = ui.add(Label::new(RichText::new(&equation.heading).strong()).wrap());
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, equation.plain()));
-    for (number, line) in equation.lines.iter().enumerate() {
+    for (number, line) in lines.iter_mut().enumerate() {
         draw_line(ui, (place, number), line, equation, commands);
     }
     for pieces in &equation.words {
@@ -45,8 +103,8 @@ pub fn sentence(ui: &mut Ui, pieces: &[Piece], commands: &mut Vec<Command>) {
 }
 
 /// The rows that the pieces of a line make in `width`: where each piece stands, from the left end of its row.
-fn rows(pieces: &[Laid], width: f32) -> Vec<Vec<(usize, f32)>> {
-    let mut rows: Vec<Vec<(usize, f32)>> = vec![Vec::new()];
+fn rows(pieces: &[Laid], width: f32) -> Vec<Row> {
+    let mut rows: Vec<Row> = vec![Vec::new()];
     let mut x = 0.0;
     for (i, piece) in pieces.iter().enumerate() {
         if x + piece.width > width && rows.last().is_some_and(|r| !r.is_empty()) {
@@ -61,10 +119,11 @@ fn rows(pieces: &[Laid], width: f32) -> Vec<Vec<(usize, f32)>> {
     rows
 }
 
-fn draw_line(ui: &mut Ui, place: (usize, usize), line: &Math, equation: &Equation, commands: &mut Vec<Command>) {
+fn draw_line(ui: &mut Ui, place: (usize, usize), line: &mut Line, equation: &Equation, commands: &mut Vec<Command>) {
     let ink = Ink::of(ui);
-    let pieces: Vec<Laid> = line.pieces().iter().map(|p| p.layout(ui, SIZE, ink.text)).collect();
-    let broken = rows(&pieces, ui.available_width() - 10.0);
+    let Line { pieces, rows: broken, .. } = line;
+    let width = ui.available_width() - 10.0;
+    let broken = broken.get(width.to_bits(), || rows(pieces, width));
     for (number, row) in broken.iter().enumerate() {
         let ascent = row.iter().map(|(i, _)| pieces[*i].ascent).fold(SIZE * 0.75, f32::max);
         let descent = row.iter().map(|(i, _)| pieces[*i].descent).fold(SIZE * 0.22, f32::max);
@@ -102,6 +161,9 @@ fn answer(ui: &Ui, id: Id, area: Rect, number: usize, equation: &Equation, comma
     if response.clicked() {
         commands.extend(term.subject.map(|s| Command::View(ViewCommand::Choose(s))));
         commands.extend(panel.map(|p| Command::Window(WindowCommand::ShowPanel(p.name))));
+    }
+    if !is_told(&response) {
+        return;
     }
     let response = if live { response.on_hover_cursor(CursorIcon::PointingHand) } else { response };
     response.on_hover_ui(|ui| {

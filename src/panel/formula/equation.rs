@@ -1,5 +1,7 @@
 //! An equation with its numbers: lines in the notation of [`crate::widget::math`], and what each of their terms is.
 
+use std::sync::Arc;
+
 use crate::panel::Subject;
 use crate::widget::math::{Math, parse};
 use crate::widget::ticks::number;
@@ -34,7 +36,7 @@ pub struct Equation {
     /// What it is, and of which read, token or step.
     pub heading: String,
     /// Its lines.
-    pub lines: Vec<Math>,
+    pub lines: Vec<Arc<Math>>,
     /// Its terms, by their numbers in the lines.
     pub terms: Vec<Term>,
     /// What is said under it.
@@ -92,7 +94,7 @@ impl Equation {
 
     /// Adds a line.
     pub fn line(&mut self, text: &str) {
-        self.lines.push(parse(text));
+        self.lines.push(Arc::new(parse(text)));
     }
 
     /// Adds a sentence.
@@ -109,7 +111,7 @@ impl Equation {
     /// All of it as text, for a screen reader.
     #[must_use]
     pub fn plain(&self) -> String {
-        let lines: Vec<String> = self.lines.iter().map(Math::plain).collect();
+        let lines: Vec<String> = self.lines.iter().map(|line| line.plain()).collect();
         format!("{}: {}", self.heading, lines.join("; "))
     }
 }

@@ -40,7 +40,10 @@ type Of = (RunKey, usize, Chosen);
 pub struct Formula {
     choice: LaneChoice,
     rest: Rest,
-    kept: Kept<Of, (Vec<Equation>, bool)>,
+    kept: Kept<Of, (Vec<Equation>, bool, u64)>,
+    /// How often equations were made.
+    made: u64,
+    drawn: draw::Drawn,
     /// The lane that was selected when the choice was last made by hand.
     followed: Option<usize>,
 }
@@ -67,9 +70,11 @@ impl Panel for Formula {
         let ask = self.rest.rested(ui, look);
         let chosen = chosen(look, &lane);
         let key = (RunKey::new(look), number, chosen);
-        let (equations, missing) = self.kept.get(look.states, ask, key, |exact| {
+        let Self { kept, made, drawn, .. } = self;
+        let (equations, missing, made) = kept.get(look.states, ask, key, |exact| {
+            *made += 1;
             let all = layers::equations(&lane, exact, chosen);
-            (all, exact.missing())
+            (all, exact.missing(), *made)
         });
         if chosen.done == 0 {
             words(ui, "Nothing has been written yet: move the playhead.");
@@ -79,8 +84,9 @@ impl Panel for Formula {
             ui.label(RichText::new("Waiting for the exact state of this step…").small().color(Ink::of(ui).quiet));
         }
         ScrollArea::both().auto_shrink(false).show(ui, |ui| {
-            for (i, equation) in equations.iter().enumerate() {
-                draw::equation(ui, i, equation, commands);
+            let lines = drawn.lines(ui, *made, equations);
+            for (i, (equation, lines)) in equations.iter().zip(lines).enumerate() {
+                draw::equation(ui, i, equation, lines, commands);
             }
             crate::app::focus::follow(ui);
         });

@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use eframe::egui::{Align2, FontId, Rect, Response, Stroke, StrokeKind, TextureHandle, Ui, pos2, vec2};
+use eframe::egui::{Align2, FontId, Rect, Response, Shape, Stroke, StrokeKind, TextureHandle, Ui, pos2, vec2};
 
 use super::held::Held;
 use super::picture::{cells, faint, picture};
-use super::{count_words, whereabouts};
+use super::{Runs, marked_role, whereabouts};
 use crate::app::command::Command;
 use crate::layer::lola::residency::Place;
 use crate::panel::Look;
 use crate::panel::common::{
-    Canvas, Key, canvas, cover, facts, is_marked, marked, paint_until, playheads, plural, point_at, role_name, select_ring, texture,
-    token_name,
+    Canvas, Key, canvas, cover, facts, is_marked, paint_until, playheads, plural, point_at, role_name, select_ring, texture, token_name,
 };
 use crate::session::hand;
+use crate::widget::baked;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign};
 use crate::widget::palette::Ink;
@@ -25,6 +25,7 @@ pub(super) fn show(
     ui: &mut Ui,
     look: &Look<'_>,
     held: &Held<'_>,
+    (runs, said): (&Runs, &str),
     cached: &mut Cached<Key<Canvas>, TextureHandle>,
     commands: &mut Vec<Command>,
 ) {
@@ -39,7 +40,7 @@ pub(super) fn show(
     if held.forgets() {
         legend.push(Entry::new(Sign::Stripes, faint(&ink), "forgotten"));
     }
-    let describe = format!("Residency of {} tokens over {} of {steps} steps. {}", stream.writes(), held.chunks, count_words(look, held));
+    let describe = format!("Residency of {} tokens over {} of {steps} steps. {said}", stream.writes(), held.chunks);
     let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), steps);
     let size = vec2(ui.available_width(), ui.available_height().max(80.0));
     let (response, chart) = Chart::show(ui, size, x, Axis::count("token", stream.writes()), &legend, &describe);
@@ -50,7 +51,7 @@ pub(super) fn show(
         texture(ui, "residency", picture(held.index, covered, stream.writes(), steps, canvas.0, scale, &ink))
     });
     paint_until(ui, &chart, picture, held.chunks as f64);
-    outline(ui, &chart, look, &ink, held);
+    outline(ui, &chart, look, &ink, held, runs);
     playheads(ui, look, &chart, |writes| look.lanes[held.lane].plan.chunks_at(writes) as f64);
     group(ui, &chart, look, held, &ink);
     if let Some(token) = look.selection.current().filter(|&t| held.index.at(t, held.chunks) != Place::NotYet) {
@@ -74,14 +75,14 @@ fn group(ui: &Ui, chart: &Chart, look: &Look<'_>, held: &Held<'_>, ink: &Ink) {
 }
 
 /// Outlines the rows of the marked role from when they are written to the playhead: runs of neighbours as one.
-fn outline(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>) {
+fn outline(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>, runs: &Runs) {
     const MOST: usize = 12;
-    let Some((name, writes)) = marked(&look.plan.stream) else { return };
-    let runs = runs(&writes);
+    let name = marked_role(look);
     let painter = chart.painter(ui);
     // The last label drawn; one that would lie on it is left out, as its outline says the same.
     let mut last: Option<Rect> = None;
-    for (from, to) in &runs {
+    let mut ticks: Vec<Shape> = Vec::new();
+    for Range { start: from, end: to } in runs {
         let start = (from / held.chunk) as f64;
         if start >= held.chunks as f64 {
             continue;
@@ -89,7 +90,8 @@ fn outline(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>) 
         let middle = f32::midpoint(chart.y_of(*from as f64), chart.y_of(*to as f64));
         if runs.len() > MOST {
             // Many of them: a tick at the edge for each, or the outlines would hide the picture.
-            painter.hline(chart.rect.left()..=chart.rect.left() + 6.0, middle, Stroke::new(1.0, ink.mark));
+            let ends = [pos2(chart.rect.left(), middle), pos2(chart.rect.left() + 6.0, middle)];
+            ticks.push(Shape::line_segment(ends, Stroke::new(1.0, ink.mark)));
             continue;
         }
         let height = (chart.y_of(*from as f64) - chart.y_of(*to as f64)).max(3.0);
@@ -108,18 +110,7 @@ fn outline(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>) 
             last = Some(place);
         }
     }
-}
-
-/// Runs of neighbours in an ascending list, as `from..to`.
-fn runs(writes: &[usize]) -> Vec<(usize, usize)> {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for &write in writes {
-        match runs.last_mut() {
-            Some(last) if last.1 == write => last.1 = write + 1,
-            _ => runs.push((write, write + 1)),
-        }
-    }
-    runs
+    baked::draw(&painter, ui.scope_id().with("ticks"), ticks);
 }
 
 /// Of the tokens behind a pixel the one to speak of: a marked one first, then a cached one, then the middle one.
@@ -190,15 +181,4 @@ fn displaced_words(look: &Look<'_>, step: usize, admitted: &[i32]) -> String {
     let more = admitted.len().saturating_sub(3);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("in step {step}, by {}{rest}", named.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neighbours_are_one_run() {
-        assert_eq!(runs(&[3, 4, 5, 9, 11, 12]), [(3, 6), (9, 10), (11, 13)]);
-        assert_eq!(runs(&[]), []);
-    }
 }

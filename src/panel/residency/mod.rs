@@ -10,6 +10,8 @@ mod picture;
 mod text;
 mod text_rows;
 
+use std::ops::Range;
+
 use eframe::egui::{Label, RichText, TextureHandle, Ui};
 
 pub(super) use self::events::{Exchange, heading, last_step, lists, short_name};
@@ -70,6 +72,8 @@ pub struct ResidencyPanel {
     /// The text view has a choice of its own: every lane has tokens.
     text_lane: LaneChoice,
     index: Index,
+    runs: Cached<Key<()>, Runs>,
+    said: Cached<Key<usize>, String>,
     picture: Cached<Key<Canvas>, TextureHandle>,
     events: Events,
     occupancy: Occupancy,
@@ -104,9 +108,11 @@ impl Panel for ResidencyPanel {
             words(ui, "Not computed yet.");
             return;
         }
-        sentence(ui, look, &held);
+        let runs = self.runs.get(Key::new(look, 0, 0, 0, ()), || marked(&look.plan.stream).map_or_else(Vec::new, |(_, m)| runs(&m)));
+        let said = self.said.get(Key::new(look, held.lane, held.head, held.chunks, look.writes), || count_words(look, &held, runs));
+        sentence(ui, look, said);
         match self.view {
-            View::Map => map::show(ui, look, &held, &mut self.picture, commands),
+            View::Map => map::show(ui, look, &held, (runs, said), &mut self.picture, commands),
             View::Events => self.events.show(ui, look, &held, commands),
             View::Occupancy => self.occupancy.show(ui, look, &held),
             View::Age => self.age.show(ui, look, &held, commands),
@@ -155,18 +161,40 @@ pub fn marked_words(name: &str, counts: [usize; 5], waiting: usize) -> String {
     text
 }
 
-fn count_words(look: &Look<'_>, held: &Held<'_>) -> String {
-    if let Some((name, writes)) = marked(&look.plan.stream) {
-        let waiting = writes.iter().filter(|&&w| w < look.writes && held.index.at(w, held.chunks) == Place::NotYet).count();
-        return marked_words(name, whereabouts(held.index, writes.into_iter(), held.chunks), waiting);
+fn count_words(look: &Look<'_>, held: &Held<'_>, runs: &Runs) -> String {
+    if !runs.is_empty() {
+        let (name, writes) = (marked_role(look), || runs.iter().cloned().flatten());
+        let waiting = writes().filter(|&w| w < look.writes && held.index.at(w, held.chunks) == Place::NotYet).count();
+        return marked_words(name, whereabouts(held.index, writes(), held.chunks), waiting);
     }
     let [window, cache, state, gone] = held.occupancy(held.chunks);
     let forgotten = if gone > 0 { format!(", {gone} forgotten with it") } else { String::new() };
     format!("{window} in the window, {cache} in the cache, {state} in the state{forgotten}")
 }
 
-fn sentence(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>) {
-    let text = RichText::new(count_words(look, held));
+/// The marked writes of a stream, ascending, as runs of neighbours.
+pub(super) type Runs = Vec<Range<usize>>;
+
+/// The name of the marked role, whose writes [`Runs`] are.
+pub(super) fn marked_role<'a>(look: &Look<'a>) -> &'a str {
+    let roles = &look.plan.stream.labels().roles;
+    roles.marked.and_then(|role| roles.names.get(role as usize)).map_or("marked", String::as_str)
+}
+
+/// The runs of neighbours in an ascending list.
+fn runs(writes: &[usize]) -> Runs {
+    let mut runs: Runs = Vec::new();
+    for &write in writes {
+        match runs.last_mut() {
+            Some(last) if last.end == write => last.end = write + 1,
+            _ => runs.push(write..write + 1),
+        }
+    }
+    runs
+}
+
+fn sentence(ui: &mut Ui, look: &Look<'_>, said: &str) {
+    let text = RichText::new(said);
     let is_marked = look.plan.stream.labels().roles.marked.is_some();
     ui.add(Label::new(if is_marked { text.strong().color(Ink::of(ui).mark) } else { text }).truncate());
 }
@@ -175,6 +203,12 @@ fn sentence(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>) {
 mod tests {
     use super::*;
     use crate::session::hand::{Act, Hand};
+
+    #[test]
+    fn neighbours_are_one_run() {
+        assert_eq!(runs(&[3, 4, 5, 9, 11, 12]), [3..6, 9..10, 11..13]);
+        assert!(runs(&[]).is_empty());
+    }
 
     #[test]
     fn the_sentence_counts_every_token_once() {

@@ -16,7 +16,7 @@ use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::common::{Key, chunks_seen, facts, head_of, is_marked, marked_name, point_at, role_name, token_name, writes_seen};
 use crate::panel::{Look, Pin};
 use crate::session::hand;
-use crate::widget::cached::Cached;
+use crate::widget::cached::{self, Cached};
 use crate::widget::chart::SMALL;
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::{Ink, blend};
@@ -229,7 +229,7 @@ type Letters = Vec<Arc<Galley>>;
 #[derive(Default)]
 pub(super) struct Text {
     rows: Cached<Key<(u32, u32)>, Rows>,
-    letters: Cached<Key<(u32, u32, Range<usize>)>, Letters>,
+    letters: Cached<Key<(u32, u32, Range<usize>, cached::Letters)>, Letters>,
     counts: Cached<Key<(usize, usize)>, [usize; 6]>,
     /// True once it has been shown: before that it begins at the selected token, or the playhead.
     shown: bool,
@@ -267,7 +267,7 @@ impl Text {
         let describe = describe(look, lane, &places, counts);
         let letters = &mut self.letters;
         area.show_rows(ui, height, rows.len(), |ui, range| {
-            let within = (size.0, size.1, range.clone());
+            let within = (size.0, size.1, range.clone(), cached::Letters::of(ui));
             let letters = letters.get(Key::new(look, 0, 0, 0, within), || letters_of(ui, look, rows, range.clone(), &font));
             body(ui, look, (&places, rows, letters), (range, height), &describe, commands);
         });

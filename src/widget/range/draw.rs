@@ -1,12 +1,13 @@
 //! The control on screen: two fields, the histogram with its handles over the colours, a menu, and what is no number.
 
 use eframe::egui::{
-    Color32, DragValue, EventFilter, Key, Rect, Response, RichText, Role, Sense, Stroke, Ui, WidgetInfo, WidgetText, pos2, vec2,
+    DragValue, EventFilter, Key, Rect, Response, RichText, Role, Sense, Shape, Stroke, Ui, WidgetInfo, WidgetText, pos2, vec2,
 };
 
 use super::model::{Ends, Extent, with_end};
 use super::spread::BARS;
 use super::{Range, RangeControl, Reading, Spread};
+use crate::widget::baked;
 use crate::widget::palette::{INFINITE, Ink, NAN, blend};
 use crate::widget::ticks::number;
 
@@ -62,8 +63,9 @@ impl RangeControl {
         let value_at = |x: f32| axis.value(f64::from((x - inner.left()) / inner.width()));
         let painter = ui.painter_at(rect.expand(1.0));
         painter.rect_filled(rect, 2.0, ink.paper);
-        bars(&painter, spread, range, &axis, inner, &ink);
-        ramp(&painter, range, inner, &x_of, &ink);
+        let mut shapes = bars(spread, range, &axis, inner, &ink);
+        shapes.extend(ramp(range, inner, &x_of, &ink));
+        baked::draw(&painter, response.id.with("bars"), shapes);
         painter.rect_stroke(rect, 2.0, Stroke::new(1.0, ink.frame), eframe::egui::StrokeKind::Inside);
         self.middle(&response, range, &axis, inner);
         if response.double_clicked() {
@@ -184,9 +186,11 @@ fn loud(ui: &mut Ui, spread: &Spread) {
         }
     }
 }
+
 /// The bars: heights by the square root of the counts, so that rare numbers are seen beside common ones.
-fn bars(painter: &eframe::egui::Painter, spread: &Spread, range: Range, axis: &Extent, inner: Rect, ink: &Ink) {
-    let (Some([low, high]), counts) = (spread.ends, if axis.log { &spread.log_bars } else { &spread.bars }) else { return };
+fn bars(spread: &Spread, range: Range, axis: &Extent, inner: Rect, ink: &Ink) -> Vec<Shape> {
+    let mut all = Vec::with_capacity(BARS + STEPS + 2);
+    let (Some([low, high]), counts) = (spread.ends, if axis.log { &spread.log_bars } else { &spread.bars }) else { return all };
     let start = if axis.log { spread.least.unwrap_or(low) } else { low };
     let own = Extent { low: f64::from(start), high: f64::from(high), log: axis.log };
     let most = counts.iter().copied().max().unwrap_or(1).max(1);
@@ -199,22 +203,26 @@ fn bars(painter: &eframe::egui::Painter, spread: &Spread, range: Range, axis: &E
         let outside = ends[1] < range.min || ends[0] > range.max;
         let colour = if outside { blend(ink.paper, ink.plain, 0.5) } else { ink.plain };
         let bar = Rect::from_min_max(pos2(from, floor - height.max(1.0)), pos2(to.max(from + 1.0), floor));
-        painter.rect_filled(bar, 0.0, colour);
+        all.push(Shape::rect_filled(bar, 0.0, colour));
     }
+    all
 }
 
+/// Rectangles that the colours along the control are drawn with.
+const STEPS: usize = 48;
+
 /// The colours along the control.
-fn ramp(painter: &eframe::egui::Painter, range: Range, inner: Rect, x_of: &impl Fn(f32) -> f32, ink: &Ink) {
-    const STEPS: usize = 48;
+fn ramp(range: Range, inner: Rect, x_of: &impl Fn(f32) -> f32, ink: &Ink) -> impl Iterator<Item = Shape> {
     let colours = range.colours(ink);
     let strip = Rect::from_min_max(pos2(inner.left(), inner.bottom() - RAMP), inner.max);
-    painter.rect_filled(Rect::from_min_max(strip.min, pos2(x_of(range.min), strip.bottom())), 0.0, colours.of(Some(range.min)));
-    painter.rect_filled(Rect::from_min_max(pos2(x_of(range.max), strip.top()), strip.max), 0.0, colours.of(Some(range.max)));
+    let ends = [
+        (Rect::from_min_max(strip.min, pos2(x_of(range.min), strip.bottom())), colours.of(Some(range.min))),
+        (Rect::from_min_max(pos2(x_of(range.max), strip.top()), strip.max), colours.of(Some(range.max))),
+    ];
     let own = Extent { low: f64::from(range.min), high: f64::from(range.max), log: range.reading == Reading::Log && range.min > 0.0 };
-    for i in 0..STEPS {
+    let step = move |i: usize| {
         let [from, to, middle] = [0.0, 1.0, 0.5].map(|d| own.value((i as f64 + d) / STEPS as f64));
-        let rect = Rect::from_min_max(pos2(x_of(from), strip.top()), pos2(x_of(to), strip.bottom()));
-        let colour: Color32 = colours.of(Some(middle));
-        painter.rect_filled(rect, 0.0, colour);
-    }
+        (Rect::from_min_max(pos2(x_of(from), strip.top()), pos2(x_of(to), strip.bottom())), colours.of(Some(middle)))
+    };
+    ends.into_iter().chain((0..STEPS).map(step)).map(|(rect, colour)| Shape::rect_filled(rect, 0.0, colour))
 }
