@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{adapter, options, session, settle};
-use eframe::egui::{Theme, vec2};
+use eframe::egui::{Event, Theme, vec2};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, SnapshotResults, try_image_snapshot};
 use image::imageops::crop_imm;
@@ -45,39 +45,86 @@ fn long() -> (Session, Subject, usize) {
     (session, Subject::Token(29_905), 16_384)
 }
 
+/// The window on a session in a theme, its run complete and on screen.
+fn window(session: &Session, dark: bool) -> Harness<'static, App> {
+    let (choice, of_window) = if dark { (ThemeChoice::Dark, Theme::Dark) } else { (ThemeChoice::Light, Theme::Light) };
+    let session = session.clone();
+    let builder = Harness::builder().with_size(vec2(WINDOW[0], WINDOW[1])).with_step_dt(1.0 / 60.0).with_theme(of_window).wgpu();
+    let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session, None, options(choice)).unwrap());
+    settle(&mut harness);
+    assert_eq!(harness.state().problem(), None);
+    harness
+}
+
+/// Fills the centre with a panel, or gives it back its place.
+fn maximise(harness: &mut Harness<'_, App>, panel: &'static str) {
+    harness.state_mut().ask(WindowCommand::Panel { name: Some(panel), act: PanelAct::Maximise }.into());
+    rest(harness);
+}
+
+/// Waits until nothing changes any more.
+fn rest(harness: &mut Harness<'_, App>) {
+    settle(harness);
+    // What comes to rest only when a moment has passed: exact states, sizes that were animated.
+    harness.run_steps(20);
+    settle(harness);
+    // Retention begins by itself on a stream that is short enough.
+    while harness.query_all_by_label("Stop").next().is_some() {
+        harness.step();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Compares what is in the centre with the picture that was looked at.
+fn picture(harness: &mut Harness<'_, App>, name: &str, dark: bool, results: &mut SnapshotResults) {
+    let whole = harness.render().unwrap();
+    let [x, y, width, height] = CENTRE;
+    let theme = if dark { "dark" } else { "light" };
+    results.add(try_image_snapshot(&crop_imm(&whole, x, y, width, height).to_image(), format!("gallery_{name}_{theme}")));
+}
+
 /// A picture of every panel of the window on this session.
 fn pictures(name: &str, (session, subject, pin): (Session, Subject, usize), results: &mut SnapshotResults) {
-    for (theme, choice, of_window) in [("light", ThemeChoice::Light, Theme::Light), ("dark", ThemeChoice::Dark, Theme::Dark)] {
-        let session = session.clone();
-        let builder = Harness::builder().with_size(vec2(WINDOW[0], WINDOW[1])).with_step_dt(1.0 / 60.0).with_theme(of_window).wgpu();
-        let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session, None, options(choice)).unwrap());
-        settle(&mut harness);
-        assert_eq!(harness.state().problem(), None);
+    for dark in [false, true] {
+        let mut harness = window(&session, dark);
         harness.state_mut().ask(ViewCommand::Choose(subject).into());
         harness.state_mut().ask(ViewCommand::Pin(Some(Pin::Moment(pin))).into());
         for panel in PANELS {
-            let maximise = |harness: &mut Harness<'_, App>| {
-                harness.state_mut().ask(WindowCommand::Panel { name: Some(panel.name), act: PanelAct::Maximise }.into());
-            };
             harness.state_mut().ask(WindowCommand::ShowPanel(panel.name).into());
-            maximise(&mut harness);
-            settle(&mut harness);
-            // What comes to rest only when a moment has passed: exact states, sizes that were animated.
-            harness.run_steps(20);
-            settle(&mut harness);
-            // Retention begins by itself on a stream that is short enough.
-            while harness.query_all_by_label("Stop").next().is_some() {
-                harness.step();
-                std::thread::sleep(Duration::from_millis(5));
+            maximise(&mut harness, panel.name);
+            picture(&mut harness, &format!("{name}_{}", panel.name), dark, results);
+            if (name, panel.name) == ("long", "map") {
+                zoomed(&mut harness, dark, results);
             }
-            let whole = harness.render().unwrap();
-            let [x, y, width, height] = CENTRE;
-            results.add(try_image_snapshot(
-                &crop_imm(&whole, x, y, width, height).to_image(),
-                format!("gallery_{name}_{}_{theme}", panel.name),
-            ));
-            maximise(&mut harness);
+            maximise(&mut harness, panel.name);
         }
+    }
+}
+
+/// The dictionary map, zoomed into the cluster of the selected token.
+fn zoomed(harness: &mut Harness<'_, App>, dark: bool, results: &mut SnapshotResults) {
+    let rect = harness.get_by_label_contains("Dictionary map of lane").rect();
+    harness.hover_at(rect.min + rect.size() * vec2(0.333, 0.645));
+    harness.run_steps(2);
+    harness.event(Event::Zoom(16.0));
+    harness.remove_cursor();
+    rest(harness);
+    picture(harness, "long_map_zoomed", dark, results);
+    harness.get_by_label("fit").click();
+    rest(harness);
+}
+
+/// Clicks `start` in a panel and takes a picture of what came of it.
+fn after(session: &Session, panel: &'static str, start: &str, name: &str, results: &mut SnapshotResults) {
+    for dark in [false, true] {
+        let mut harness = window(session, dark);
+        harness.state_mut().ask(WindowCommand::ShowPanel(panel).into());
+        maximise(&mut harness, panel);
+        harness.get_by_label(start).click();
+        harness.run_steps(3);
+        harness.remove_cursor();
+        rest(&mut harness);
+        picture(&mut harness, name, dark, results);
     }
 }
 
@@ -99,5 +146,28 @@ fn every_panel_on_in_context_recall() {
 fn every_panel_on_65536_tokens() {
     if adapter() {
         pictures("long", long(), &mut SnapshotResults::new());
+    }
+}
+
+/// Without full attention, whose 65536 rows for each of the 48358 questions are most of the work.
+#[test]
+fn what_of_65536_tokens_is_retained() {
+    if adapter() {
+        let (mut session, ..) = long();
+        session.lanes.retain(|l| l.layer != "full");
+        after(&session, "retention", "Follow", "long_retention_followed", &mut SnapshotResults::new());
+    }
+}
+
+/// Rows of OVQ against accuracy, three seeds each.
+#[test]
+fn a_sweep_with_its_results() {
+    if adapter() {
+        let params = Params::default().with("T", 512).with("needles", 16).with("dk", 16).with("dv", 16);
+        let source = Source::Task(TaskSource { name: "needles".to_owned(), params });
+        let ovq = LaneSpec::new("OVQ", "ovq", Params::default().with("n_max", 64).with("chunk", 32));
+        let lola = LaneSpec::new("LoLA", "lola", Params::default().with("window", 32).with("cache", 64).with("chunk", 32));
+        let lanes = vec![ovq, lola, LaneSpec::new("full", "full", Params::default())];
+        after(&Session { source, lanes, ..session() }, "sweep", "Start", "sweep_done", &mut SnapshotResults::new());
     }
 }

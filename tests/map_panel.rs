@@ -248,6 +248,140 @@ fn a_lasso_selects_what_it_goes_around_and_escape_gives_up() {
     assert!(asked_groups(&map).is_empty(), "{:?}", asked_groups(&map));
 }
 
+/// Two tokens of one blot, and how far their nearest neighbours are: they lie closer than half a point, and nothing else as close.
+fn twins(map: &Map<'_>) -> [usize; 2] {
+    let (keys, trails) = (Arc::clone(keys(map, OVQ)), Arc::clone(trails(map, OVQ)));
+    let spots: Vec<Pos2> = keys.points.iter().map(|p| spot(map, OVQ, *p)).collect();
+    let rows: Vec<Pos2> = (0..trails.rows.len()).map(|r| spot(map, OVQ, trails.at(r, 32).unwrap().at)).collect();
+    let inner = plot(map).shrink(60.0);
+    let lone = |t: usize, but: usize| {
+        let others = spots.iter().enumerate().filter(|(o, _)| *o != t && *o != but).map(|(_, p)| p);
+        others.chain(&rows).all(|p| p.distance(spots[t]) > 0.2)
+    };
+    let pairs = (0..spots.len()).filter(|&a| inner.contains(spots[a])).flat_map(|a| (a + 1..spots.len()).map(move |b| (a, b)));
+    let found = pairs.filter(|&(a, b)| (0.1..0.4).contains(&spots[a].distance(spots[b]))).find(|&(a, b)| lone(a, b) && lone(b, a));
+    let (a, b) = found.unwrap();
+    [a, b]
+}
+
+/// The share of the plot, to the right and downwards.
+fn share(rect: Rect, at: Pos2) -> Vec2 {
+    (at - rect.min) / rect.size()
+}
+
+#[test]
+fn a_blot_comes_apart_under_the_pointer_and_all_of_it_is_seen_again() {
+    let mut map = harness(map_of(&CAPTURE, true), SIZE, true);
+    let ([a, b], whole) = (twins(&map), plot(&map));
+    let [at, other] = [a, b].map(|t| spot(&map, OVQ, keys(&map, OVQ).points[t]));
+    map.get_by_label("zoom 1.0x");
+    map.hover_at(at);
+    map.run();
+    map.event(Event::Zoom(100.0));
+    map.run();
+    map.get_by_label("zoom 100x");
+    map.get_by_label_contains("409 centroids; zoom 100x");
+    // What was under the pointer is there still; its neighbour is a hundred times as far away, more than ten points.
+    let rect = plot(&map);
+    let spots = [Vec2::ZERO, (share(whole, other) - share(whole, at)) * 100.0].map(|d| rect.min + (share(whole, at) + d) * rect.size());
+    assert!(spots[0].distance(spots[1]) > 9.0, "{spots:?}");
+    for (token, spot) in [(a, spots[0]), (b, spots[1])] {
+        map.hover_at(spot);
+        map.run();
+        assert_eq!(map.state().commands, [Command::View(ViewCommand::Hover(token))]);
+        let place = keys(&map, OVQ).points[token];
+        map.get_by_label(&format!("{}, {}", place[0], place[1]));
+    }
+    // The wheel: 200 points are a factor of e, towards oneself away from the map.
+    map.event(Event::MouseWheel {
+        unit: egui::MouseWheelUnit::Point,
+        delta: vec2(0.0, -200.0),
+        phase: egui::TouchPhase::Move,
+        source: egui::MouseWheelSource::Unknown,
+        modifiers: Modifiers::NONE,
+    });
+    map.run_steps(8);
+    map.get_by_label("zoom 36.8x");
+    map.get_by_label("fit").click();
+    map.run();
+    map.get_by_label("zoom 1.0x");
+    assert_eq!(plot(&map), whole);
+    // Nothing is seen at a factor below 1 that would not be seen at 1.
+    map.hover_at(at);
+    map.event(Event::Zoom(0.01));
+    map.run();
+    map.get_by_label("zoom 1.0x");
+}
+
+#[test]
+fn a_drag_with_the_middle_button_or_with_ctrl_moves_the_map_and_a_plain_one_stays_a_lasso() {
+    let mut map = harness(map_of(&CAPTURE, true), SIZE, false);
+    let ([a, _], whole) = (twins(&map), plot(&map));
+    let at = spot(&map, OVQ, keys(&map, OVQ).points[a]);
+    map.hover_at(at);
+    map.run();
+    map.event(Event::Zoom(50.0));
+    map.run();
+    let rect = plot(&map);
+    let mut here = rect.min + share(whole, at) * rect.size();
+    for (button, modifiers, way) in [(PointerButton::Middle, Modifiers::NONE, 1.0), (PointerButton::Primary, Modifiers::COMMAND, -1.0)] {
+        map.state_mut().all.clear();
+        let to = here + vec2(-35.0, 24.0) * way;
+        let press = |map: &Map<'_>, pos, pressed| map.event_modifiers(Event::PointerButton { pos, button, pressed, modifiers }, modifiers);
+        map.event_modifiers(Event::PointerMoved(here), modifiers);
+        press(&map, here, true);
+        map.step();
+        for part in [0.3, 0.7, 1.0] {
+            map.event_modifiers(Event::PointerMoved(here + (to - here) * part), modifiers);
+            map.step();
+        }
+        press(&map, to, false);
+        map.step();
+        assert!(asked_groups(&map).is_empty());
+        map.run();
+        map.hover_at(to);
+        map.run();
+        assert_eq!(map.state().commands, [Command::View(ViewCommand::Hover(a))], "what was taken hold of has come along");
+        here = to;
+    }
+    let corners = [vec2(-20.0, -20.0), vec2(20.0, -20.0), vec2(20.0, 20.0), vec2(-20.0, 20.0), vec2(-20.0, -19.0)].map(|d| here + d);
+    let groups = drag(&mut map, &corners, Modifiers::NONE);
+    assert!(matches!(&groups[..], [group] if group.contains(&a) && group.len() < 20), "only what is in the line: {groups:?}");
+}
+
+#[test]
+fn keys_move_a_map_in_focus() {
+    let mut map = harness(map_of(&CAPTURE, true), SIZE, true);
+    map.get_by_label_contains("arrows move the map").focus();
+    map.run();
+    for (key, said) in [(egui::Key::Plus, "zoom 1.5x"), (egui::Key::Equals, "zoom 2.2x"), (egui::Key::Minus, "zoom 1.5x")] {
+        map.key_press(key);
+        map.run();
+        map.get_by_label(said);
+        map.get_by_label_contains(&format!("{said}: + and - zoom"));
+    }
+    // An arrow moves by a tenth of the plot: a token by itself is hovered a tenth to the left of where it was.
+    let (keys, trails, rect) = (Arc::clone(keys(&map, OVQ)), Arc::clone(trails(&map, OVQ)), plot(&map));
+    let zoomed = |p: [f32; 2]| rect.center() + (spot(&map, OVQ, p) - rect.center()) * 1.5;
+    let spots: Vec<Pos2> = keys.points.iter().map(|p| zoomed(*p)).collect();
+    let rows: Vec<Pos2> = (0..trails.rows.len()).map(|r| zoomed(trails.at(r, 32).unwrap().at)).collect();
+    let by_itself = |t: usize| {
+        let others = spots.iter().enumerate().filter(|(o, _)| *o != t).map(|(_, p)| p);
+        rect.shrink(70.0).contains(spots[t]) && others.chain(&rows).all(|p| p.distance(spots[t]) > 1.5)
+    };
+    let token = (0..2048).find(|t| by_itself(*t)).unwrap();
+    let to = spots[token] - vec2(0.1 * rect.width(), 0.0);
+    map.key_press(egui::Key::ArrowRight);
+    map.run();
+    map.hover_at(to);
+    map.run();
+    assert_eq!(map.state().commands, [Command::View(ViewCommand::Hover(token))]);
+    map.key_press(egui::Key::Num0);
+    map.run();
+    map.get_by_label("zoom 1.0x");
+    assert!(map.get_by_label_contains("arrows move the map").is_focused(), "arrows do not leave it");
+}
+
 #[test]
 fn other_components_and_a_random_projection_say_what_they_show() {
     let mut map = harness(map_of(&CAPTURE, true), SIZE, true);

@@ -19,6 +19,7 @@ use mnemoscope::panel::Subject;
 use mnemoscope::panel::channel::ChannelPanel;
 use mnemoscope::param::Params;
 use mnemoscope::session::{LaneSpec, Session};
+use mnemoscope::widget::symlog::Symlog;
 use panel::{Run, Shown, harness, task, wait, wake};
 
 /// Runs a session with these lanes; the states after so many writes, and the singular values of its first lane.
@@ -158,6 +159,37 @@ fn the_heatmap_is_the_engines_state_to_the_last_digit() {
     harness.state_mut().writes = 0;
     harness.run();
     harness.get_by_label("No chunk has been read yet: H is zero.");
+}
+
+#[test]
+fn a_symmetric_logarithm_says_its_threshold_and_leaves_the_numbers_exact() {
+    let run = &*CAPTURE;
+    let state = &run.states.iter().find(|(at, _)| *at == (0, 25)).unwrap().1;
+    let h = &state.array("state").unwrap().values;
+    let most = (0..64 * 64).map(|i| (h.get(i).unwrap() as f32).abs()).fold(0.0, f32::max);
+    // Three powers of ten below the largest.
+    let words = Symlog::suited(most).words();
+    let mut results = SnapshotResults::new();
+    for dark in [false, true] {
+        let mut shown = of_state(run);
+        shown.writes = 1600;
+        let mut harness = harness(shown, SIZE, dark);
+        harness.get_by_label("symlog").click();
+        harness.run();
+        harness.get_by_label(&format!("Colours of H: {words}"));
+        harness.remove_cursor();
+        harness.run();
+        results.add(harness.try_snapshot(format!("state_symlog_{}", if dark { "dark" } else { "light" })));
+        let rect = harness.get_by_label_contains("State H of lane LoLA after 25 of its chunks").rect();
+        harness.hover_at(egui::pos2(rect.left() + 17.5 / 64.0 * rect.width(), rect.bottom() - 3.5 / 64.0 * rect.height()));
+        harness.run();
+        harness.get_by_label(&(h.get(3 * 64 + 17).unwrap() as f32).to_string());
+        harness.get_by_label(&words);
+        // And back to the range.
+        harness.get_by_label("symlog").click();
+        harness.run();
+        harness.get_by_label_contains("Histogram of H:");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::heatmap::Colours;
 use super::legend::{draw_head, elided, head_rows, whole_on_hover};
 use super::line::{self, Dash};
 use super::palette::{Ink, Map};
-use super::ticks::{Scale, number, ticks};
+use super::ticks::{Scale, labels, ticks};
 
 /// The size of the letters on axes and legends.
 pub const SMALL: f32 = 11.0;
@@ -156,7 +156,7 @@ impl Chart {
         let line = ui.fonts_mut(|f| f.row_height(&font)).ceil();
         let wanted = |points: f32, each: f32| (points / each).floor().clamp(1.0, 12.0) as usize;
         let y_ticks = ticks(y.min, y.max, y.scale, wanted(outer.height() - 2.0 * line, 2.4 * line), y.whole);
-        let y_texts: Vec<_> = y_ticks.iter().map(|v| painter.layout_no_wrap(number(*v), font.clone(), ink.quiet)).collect();
+        let y_texts: Vec<_> = labels(&y_ticks).into_iter().map(|v| painter.layout_no_wrap(v, font.clone(), ink.quiet)).collect();
         let left = y_texts.iter().map(|g| g.size().x).fold(0.0, f32::max) + TICK + 4.0;
         let head = rows.max(1) as f32 * line + 4.0;
         let rect = Rect::from_min_max(outer.min + vec2(left, head), outer.max - vec2(6.0, line + TICK + 2.0));
@@ -186,11 +186,12 @@ impl Chart {
         let label = elided(painter, &self.x.label, self.rect.width(), ink.quiet);
         let top = self.rect.bottom() + TICK;
         let label_left = self.rect.right() - label.size().x;
-        for value in ticks(self.x.min, self.x.max, self.x.scale, wanted, self.x.whole) {
-            let at = self.x_of(value);
+        let values = ticks(self.x.min, self.x.max, self.x.scale, wanted, self.x.whole);
+        for (value, text) in values.iter().zip(labels(&values)) {
+            let at = self.x_of(*value);
             painter.vline(at, self.rect.y_range(), Stroke::new(1.0, ink.grid));
             painter.vline(at, self.rect.bottom()..=self.rect.bottom() + TICK - 1.0, Stroke::new(1.0, ink.frame));
-            let text = painter.layout_no_wrap(number(value), font.clone(), ink.quiet);
+            let text = painter.layout_no_wrap(text, font.clone(), ink.quiet);
             let mut left = (at - text.size().x / 2.0).max(self.rect.left() - 12.0);
             if self.x.label.is_empty() {
                 // Nothing stands in the way: the last number is drawn too, as far to the right as there is room.

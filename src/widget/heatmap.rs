@@ -174,6 +174,12 @@ impl Colours {
 /// The grid as a picture of `width` x `height` pixels, row 0 at the bottom.
 #[must_use]
 pub fn draw(grid: &Grid, width: usize, height: usize, rule: Rule, colours: Colours) -> ColorImage {
+    draw_by(grid, width, height, rule, |value| colours.of(value))
+}
+
+/// Like [`draw`], with any way from numbers to colours.
+#[must_use]
+pub fn draw_by(grid: &Grid, width: usize, height: usize, rule: Rule, colour: impl Fn(Option<f32>) -> Color32) -> ColorImage {
     let mut image = ColorImage::filled([width, height], Color32::TRANSPARENT);
     let columns: Vec<_> = (0..width).map(|x| cells_of(x, width, grid.columns)).collect();
     let mut above: Option<Range<usize>> = None;
@@ -188,7 +194,7 @@ pub fn draw(grid: &Grid, width: usize, height: usize, rule: Rule, colours: Colou
             image.pixels[y * width + x] = if x > 0 && columns[x] == columns[x - 1] {
                 image.pixels[y * width + x - 1]
             } else {
-                colours.of(grid.block(rows.clone(), columns[x].clone(), rule))
+                colour(grid.block(rows.clone(), columns[x].clone(), rule))
             };
         }
         above = Some(rows);

@@ -47,20 +47,9 @@ pub struct Inks {
 #[must_use]
 pub fn draw(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks) -> ColorImage {
     let mut picture = Picture { width, height, ink: vec![0.0; width * height], pixels: Vec::new() };
-    // Few points are discs that one can see; where they crowd, smaller ones show more of the structure.
-    let crowd = points.len() as f32 / (width.max(1) * height.max(1)) as f32 * scale * scale;
-    let radius = scale
-        * if crowd > 0.05 {
-            0.7
-        } else if crowd > 0.01 {
-            1.1
-        } else {
-            1.5
-        };
-    let strength = if crowd > 0.05 { 0.55 } else { 0.85 };
-    let stamps = Stamps::new(radius, strength);
+    let stamps = Stamps::suited(points.len(), [width, height], scale);
     for point in points.iter().filter(|p| p.mark == Mark::Plain) {
-        stamps.press(&mut picture, point);
+        stamps.press([width, height], [point.x, point.y], |pixel, ink| picture.ink[pixel] += ink);
     }
     picture.settle(inks.plain);
     for mark in [Mark::Ring, Mark::RingedDiamond, Mark::Diamond] {
@@ -83,13 +72,27 @@ const FINE: usize = 4;
 
 /// A plain point's ink on the pixels around it, drawn once for each of the positions within a pixel: a picture of a long
 /// stream has tens of thousands of them.
-struct Stamps {
+pub(super) struct Stamps {
     side: usize,
     /// `[FINE, FINE, side, side]`.
     ink: Vec<f32>,
 }
 
 impl Stamps {
+    /// For so many points in a picture of `width` x `height` pixels, `scale` of them a screen point: few are discs that one can see; where
+    /// they crowd, smaller ones show more of the structure.
+    pub(super) fn suited(points: usize, [width, height]: [usize; 2], scale: f32) -> Self {
+        let crowd = points as f32 / (width.max(1) * height.max(1)) as f32 * scale * scale;
+        let radius = if crowd > 0.05 {
+            0.7
+        } else if crowd > 0.01 {
+            1.1
+        } else {
+            1.5
+        };
+        Self::new(radius * scale, if crowd > 0.05 { 0.55 } else { 0.85 })
+    }
+
     fn new(radius: f32, strength: f32) -> Self {
         let half = (radius + 0.5).ceil() as usize;
         let side = 2 * half + 1;
@@ -105,28 +108,43 @@ impl Stamps {
         Self { side, ink }
     }
 
-    fn press(&self, picture: &mut Picture, point: &Point) {
-        if !(point.x.abs() < 1e6 && point.y.abs() < 1e6) {
+    /// Calls `each` with every pixel of the picture that a point at (x, y) touches, and the ink that it adds there.
+    pub(super) fn press(&self, [width, height]: [usize; 2], [x, y]: [f32; 2], mut each: impl FnMut(usize, f32)) {
+        if !(x.abs() < 1e6 && y.abs() < 1e6) {
             return;
         }
-        let (cell_x, cell_y) = (point.x.floor(), point.y.floor());
+        let (cell_x, cell_y) = (x.floor(), y.floor());
         let fine = |at: f32, cell: f32| (((at - cell) * FINE as f32) as usize).min(FINE - 1);
-        let stamp = (fine(point.y, cell_y) * FINE + fine(point.x, cell_x)) * self.side * self.side;
+        let stamp = (fine(y, cell_y) * FINE + fine(x, cell_x)) * self.side * self.side;
         let half = (self.side / 2) as i64;
         let (left, top) = (cell_x as i64 - half, cell_y as i64 - half);
         for row in 0..self.side {
             let y = top + row as i64;
-            if y < 0 || y >= picture.height as i64 {
+            if y < 0 || y >= height as i64 {
                 continue;
             }
             for column in 0..self.side {
                 let x = left + column as i64;
-                if x >= 0 && x < picture.width as i64 {
-                    picture.ink[y as usize * picture.width + x as usize] += self.ink[stamp + row * self.side + column];
+                if x >= 0 && x < width as i64 {
+                    each(y as usize * width + x as usize, self.ink[stamp + row * self.side + column]);
                 }
             }
         }
     }
+}
+
+/// The colours of ink, in steps that [`inked`] tells: `1 - e^-ink` of it covers the paper, so that density never saturates at once and a
+/// single point is still seen.
+pub(super) fn inks(colour: Color32) -> Vec<Color32> {
+    (0..512).map(|i| faded(colour, 1.0 - (-1.6 * i as f32 / STEPS).exp())).collect()
+}
+
+/// Steps of ink a full disc: finer ones are the same colour.
+const STEPS: f32 = 64.0;
+
+/// Which of the [`inks`] so much ink has.
+pub(super) fn inked(ink: f32) -> usize {
+    ((ink * STEPS + 0.5) as usize).min(511)
 }
 
 struct Picture {
@@ -151,13 +169,10 @@ impl Picture {
         }
     }
 
-    /// Turns the ink of the plain points into colour: `1 - e^-ink` of it covers the paper, so that density never saturates
-    /// at once and a single point is still seen.
+    /// Turns the ink of the plain points into colour.
     fn settle(&mut self, colour: Color32) {
-        // In steps of 1/64 of a full disc: finer ones are the same colour.
-        const STEPS: f32 = 64.0;
-        let table: Vec<Color32> = (0..512).map(|i| faded(colour, 1.0 - (-1.6 * i as f32 / STEPS).exp())).collect();
-        self.pixels = self.ink.iter().map(|ink| table[((ink * STEPS + 0.5) as usize).min(511)]).collect();
+        let table = inks(colour);
+        self.pixels = self.ink.iter().map(|ink| table[inked(*ink)]).collect();
     }
 
     fn over(&mut self, point: &Point, reach: f32, colour: Color32, edge: impl Fn(f32, f32) -> f32) {

@@ -80,6 +80,21 @@ pub fn number(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// The numbers of [`ticks`] along one axis as they are written at it: like [`number`], with more digits where that would not tell them
+/// apart, or would put one in a wrong place.
+#[must_use]
+pub fn labels(ticks: &[f64]) -> Vec<String> {
+    let step = ticks.windows(2).map(|w| (w[1] - w[0]).abs()).fold(f64::INFINITY, f64::min);
+    let plain: Vec<String> = ticks.iter().map(|t| number(*t)).collect();
+    let off = |(text, tick): (&String, &f64)| text.parse::<f64>().is_ok_and(|shown| (shown - tick).abs() > step * 1e-3);
+    if !(step.is_finite() && step > 0.0) || !plain.iter().zip(ticks).any(off) {
+        return plain;
+    }
+    // As many decimals as the step has: it is 1, 2 or 5 times a power of ten.
+    let digits = (-(step * 1.000_001).log10().floor()).clamp(0.0, 17.0) as usize;
+    ticks.iter().map(|t| format!("{t:.digits$}")).collect()
+}
+
 /// A whole number of many digits in groups of three, for sentences and tables: `1 048 576`.
 #[must_use]
 pub fn grouped(value: u64) -> String {
@@ -113,6 +128,16 @@ mod tests {
         assert_eq!(ticks(1.0, 10.0, Scale::Log, 5, false), [1.0, 2.0, 5.0, 10.0]);
         assert!(ticks(3.1, 4.4, Scale::Log, 4, false).len() >= 2, "less than half a decade still has ticks");
         assert!(ticks(0.0, 10.0, Scale::Log, 4, false).is_empty(), "zero has no place on a logarithmic axis");
+    }
+
+    #[test]
+    fn ticks_of_a_narrow_axis_are_told_apart() {
+        let of = |min: f64, max: f64| labels(&ticks(min, max, Scale::Linear, 4, false));
+        assert_eq!(of(-1.0, 1.0), ["-1", "-0.5", "0", "0.5", "1"]);
+        assert_eq!(of(1.2341, 1.2349), ["1.2342", "1.2344", "1.2346", "1.2348"], "four digits would say 1.234 and 1.235");
+        assert_eq!(of(-0.412_16, -0.412_04), ["-0.41215", "-0.41210", "-0.41205"]);
+        assert_eq!(labels(&ticks(1.0, 1000.0, Scale::Log, 4, false)), ["1", "10", "100", "1000"]);
+        assert_eq!((labels(&[0.333_333]), labels(&[])), (vec!["0.3333".to_owned()], vec![]));
     }
 
     #[test]

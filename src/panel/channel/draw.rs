@@ -10,10 +10,11 @@ use crate::panel::{Look, Subject};
 use crate::trace::{Axis as Along, Heads, Kind};
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
-use crate::widget::heatmap::{Grid, Rule, draw};
+use crate::widget::heatmap::{Grid, Rule, draw_by};
 use crate::widget::line::Dash;
 use crate::widget::palette::Ink;
 use crate::widget::range::{Range, Reading};
+use crate::widget::symlog::Shades;
 use crate::widget::ticks::{Scale, number};
 
 /// The map.
@@ -21,7 +22,7 @@ pub(super) fn map(
     ui: &mut Ui,
     look: &Look<'_>,
     drawn: &Drawn<'_>,
-    (reduced, grid, range): (&Reduced, &Grid, Range),
+    (reduced, grid, shades): (&Reduced, &Grid, Shades),
     cached: &mut Cached<PictureKey, TextureHandle>,
     commands: &mut Vec<Command>,
 ) {
@@ -40,18 +41,18 @@ pub(super) fn map(
     let size = vec2(ui.available_width(), ui.available_height().max(60.0));
     let (response, chart) = Chart::show(ui, size, x_axis(look, drawn), y, &[], &describe);
     let canvas = canvas(ui, chart.rect);
-    let extra = (canvas, spec.name, drawn.rule, range.key(), rows);
+    let extra = (canvas, spec.name, drawn.rule, shades.key(), rows);
     // The cells themselves are of one rule already; of ids a pixel shows the fullest of its cells.
     let rule = if drawn.across == Across::Ids { Rule::Max } else { drawn.rule };
     let picture = cached.get(Key::new(look, drawn.lane, drawn.head, drawn.covered, extra), || {
-        texture(ui, "channel", draw(grid, canvas.0[0], canvas.0[1], rule, range.colours(&ink)))
+        texture(ui, "channel", draw_by(grid, canvas.0[0], canvas.0[1], rule, shades.colour(&ink)))
     });
     paint_until(ui, &chart, picture, reduced.until(drawn.seen, canvas.0[0]));
     marks(ui, look, drawn, &chart, &ink);
     let Some(pointer) = response.hover_pos() else { return };
     let (x, y) = chart.values_at(pointer);
     let row = (y.max(0.0) as usize).min(rows - 1);
-    hover(look, drawn, reduced, &response, (x.max(0.0) as usize, row), commands);
+    hover(look, drawn, (reduced, Some(shades)), &response, (x.max(0.0) as usize, row), commands);
 }
 
 /// The line of the head shown, with the range as its axis; in a channel of whole numbers dots where each is drawn by itself.
@@ -90,7 +91,7 @@ pub(super) fn line(ui: &mut Ui, look: &Look<'_>, drawn: &Drawn<'_>, (reduced, ra
     strokes(ui, drawn, reduced, &chart, (lane.colour, spec.kind == Kind::Whole && !several));
     marks(ui, look, drawn, &chart, &ink);
     let Some(pointer) = response.hover_pos() else { return };
-    hover(look, drawn, reduced, &response, (chart.values_at(pointer).0.max(0.0) as usize, drawn.head), commands);
+    hover(look, drawn, (reduced, None), &response, (chart.values_at(pointer).0.max(0.0) as usize, drawn.head), commands);
 }
 
 fn strokes(ui: &Ui, drawn: &Drawn<'_>, reduced: &Reduced, chart: &Chart, (colour, dots): (eframe::egui::Color32, bool)) {
@@ -187,7 +188,7 @@ fn marks(ui: &Ui, look: &Look<'_>, drawn: &Drawn<'_>, chart: &Chart, ink: &Ink) 
 fn hover(
     look: &Look<'_>,
     drawn: &Drawn<'_>,
-    reduced: &Reduced,
+    (reduced, shades): (&Reduced, Option<Shades>),
     response: &Response,
     (entry, row): (usize, usize),
     commands: &mut Vec<Command>,
@@ -212,6 +213,7 @@ fn hover(
         let what = if drawn.across == Across::Ids { "how often any of its ids was listed" } else { drawn.rule.title() };
         rows.push(("drawn", format!("{what}, of {} x {} in each cell", number(entries), number(across))));
     }
+    rows.extend(shades.and_then(Shades::words).map(|words| ("colours", words)));
     facts(response, &title, &rows);
     let token = match (spec.axis, drawn.across) {
         (Along::Write, _) => Some(entry),

@@ -13,7 +13,8 @@ use crate::trace::{Axis, Channel, ChannelSpec, Tolerance, Width};
 use crate::widget::cached::Cached;
 use crate::widget::heatmap::{Grid, Rule};
 use crate::widget::palette::Ink;
-use crate::widget::range::{RangeControl, Reading, Spread};
+use crate::widget::range::{RangeControl, Spread};
+use crate::widget::symlog::{Shades, SymlogControl};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "Any channel of any lane: every named array that a layer writes while it runs, drawn by its extent alone. What a channel holds is said under the \
@@ -24,7 +25,8 @@ channel of one number an entry is drawn as a line too, of the head shown.\n\n\
 Where a cell stands for several numbers it shows their largest, mean or smallest, as chosen. The formula: max, mean or min over the cell's numbers; but NaN before \
 everything, and an infinity before every finite number, in colours that are in no map, so that neither is averaged away. Both are counted beside the range.\n\n\
 The range: numbers by size, over the colours that they have; drag an end or the middle, type an end, or move a focused end by arrows. Its menu has linear, \
-logarithmic, symmetric about zero, fit, 1% to 99% and reset. By itself it fits the numbers, and is symmetric where they have both signs.\n\n\
+logarithmic, symmetric about zero, fit, 1% to 99% and reset. `symlog` beside it colours a map by a symmetric logarithm: f(x) = x / c up to the threshold c, \
+beyond it sign(x) (1 + ln(|x| / c)), so that numbers of both signs over many powers of ten are told apart. By itself it fits the numbers, and is symmetric where they have both signs.\n\n\
 Only what lies before the playhead is drawn. Hover for the exact value with its indices; click to select the write, the read or the step.";
 
 /// How a channel is drawn.
@@ -41,7 +43,7 @@ enum View {
 type CellKey = Key<&'static str>;
 /// What a grid is made of, and its picture: entries read are in the key.
 type GridKey = Key<(&'static str, Rule, usize)>;
-type PictureKey = Key<(Canvas, &'static str, Rule, (u32, u32, Reading), usize)>;
+type PictureKey = Key<(Canvas, &'static str, Rule, (u32, u32, u8), usize)>;
 
 /// See [`HELP`].
 pub struct ChannelPanel {
@@ -51,6 +53,7 @@ pub struct ChannelPanel {
     rule: Rule,
     view: View,
     range: RangeControl,
+    symlog: SymlogControl,
     /// What the range was chosen for.
     of: Option<(&'static str, &'static str)>,
     reduced: Option<(CellKey, Reduced)>,
@@ -66,6 +69,7 @@ impl Default for ChannelPanel {
             rule: Rule::Max,
             view: View::Suited,
             range: RangeControl::default(),
+            symlog: SymlogControl::default(),
             of: None,
             reduced: None,
             grid: Cached::default(),
@@ -128,6 +132,7 @@ impl Panel for ChannelPanel {
         if self.of != Some(of) {
             // A range that was chosen for other numbers is of no use for these.
             self.range.reset();
+            self.symlog.fit();
             self.of = Some(of);
         }
         let head = head_of(channel, look);
@@ -144,7 +149,13 @@ impl Panel for ChannelPanel {
         if ui.available_height() > 150.0 {
             meaning(ui, spec);
         }
-        let range = self.range.show(ui, spec.title, spread);
+        // A line has the range as its axis, which knows no such logarithm.
+        let line = drawn.across == Across::Heads && self.view != View::Map;
+        let shades = if line {
+            Shades::Range(self.range.show(ui, spec.title, spread))
+        } else {
+            self.symlog.show(ui, spec.title, spread, &mut self.range)
+        };
         if seen == 0 {
             words(ui, "Nothing of this channel lies before the playhead yet.");
             return;
@@ -152,10 +163,9 @@ impl Panel for ChannelPanel {
         if reduced.done() < seen {
             ui.label(RichText::new(format!("reading: {} of {seen}", reduced.done())).color(Ink::of(ui).quiet));
         }
-        if drawn.across == Across::Heads && self.view != View::Map {
-            draw::line(ui, look, &drawn, (reduced, range), commands);
-        } else {
-            draw::map(ui, look, &drawn, (reduced, grid, range), &mut self.picture, commands);
+        match shades {
+            Shades::Range(range) if line => draw::line(ui, look, &drawn, (reduced, range), commands),
+            _ => draw::map(ui, look, &drawn, (reduced, grid, shades), &mut self.picture, commands),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The map's choices: onto what the keys are projected, and which components are shown.
 
-use eframe::egui::{ComboBox, DragValue, Ui};
+use eframe::egui::{Button, ComboBox, DragValue, RichText, Ui};
 
+use super::zoom::Zoom;
 use crate::metric::projection::{Basis, Projection};
+use crate::widget::palette::Ink;
 
 /// What is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,21 @@ impl Choice {
             response.response.on_hover_text(format!("{hint}, with its share of the keys' variance"));
         }
     }
+}
+
+/// How far the map is zoomed, and the way back.
+pub(super) fn zoom(ui: &mut Ui, zoom: &mut Zoom) {
+    let fit = ui.add_enabled(zoom.zoomed(), Button::new("fit"));
+    if fit.on_hover_text("The whole map again: a double click on it does the same").clicked() {
+        zoom.fit();
+    }
+    let words = RichText::new(zoom_words(zoom.factor())).color(Ink::of(ui).quiet);
+    ui.label(words).on_hover_text("The wheel or a pinch zooms at the pointer; the middle button, or Ctrl with the first, drags the map");
+}
+
+/// `zoom 4.0x`.
+pub(super) fn zoom_words(factor: f64) -> String {
+    if factor < 99.95 { format!("zoom {factor:.1}x") } else { format!("zoom {factor:.0}x") }
 }
 
 /// `1 (23.4%)`: components are counted from 1, as everybody does.

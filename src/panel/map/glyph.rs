@@ -62,9 +62,10 @@ impl Glyph {
 
     /// The blob whose radius is nearest.
     pub(super) fn blob(radius: f32) -> Self {
-        let off = |r: &f32| (r - radius).abs();
-        let nearest = (0..BLOBS.len()).min_by(|&a, &b| off(&BLOBS[a]).total_cmp(&off(&BLOBS[b])));
-        Self::Blob(nearest.unwrap_or(0) as u8)
+        let above = BLOBS.partition_point(|b| *b < radius).min(BLOBS.len() - 1);
+        let below = above.saturating_sub(1);
+        let nearest = if radius - BLOBS[below] <= BLOBS[above] - radius { below } else { above };
+        Self::Blob(nearest as u8)
     }
 
     /// From its middle to its edge, in points.
@@ -142,9 +143,9 @@ impl Atlas {
         self.scale
     }
 
-    /// An empty mesh for marks.
-    pub(super) fn mesh(&self) -> Marks<'_> {
-        Marks { atlas: self, mesh: Mesh::with_texture(self.texture.id()) }
+    /// An empty mesh for marks; those of which nothing would be within `clip` are left out.
+    pub(super) fn mesh(&self, clip: Rect) -> Marks<'_> {
+        Marks { atlas: self, clip, mesh: Mesh::with_texture(self.texture.id()) }
     }
 
     /// Which texture the marks are in: another one needs other meshes.
@@ -156,6 +157,7 @@ impl Atlas {
 /// Marks that are drawn at once, the later ones over the earlier.
 pub(super) struct Marks<'a> {
     atlas: &'a Atlas,
+    clip: Rect,
     mesh: Mesh,
 }
 
@@ -175,7 +177,10 @@ impl Marks<'_> {
     pub(super) fn scaled(&mut self, at: Pos2, glyph: Glyph, factor: f32, colour: Color32) {
         let (half, uv) = self.atlas.cells[glyph.place()];
         let side = 2.0 * half as f32 / self.atlas.scale * factor;
-        self.mesh.add_rect_with_uv(Rect::from_center_size(at, vec2(side, side)), uv, colour);
+        let place = Rect::from_center_size(at, vec2(side, side));
+        if self.clip.intersects(place) {
+            self.mesh.add_rect_with_uv(place, uv, colour);
+        }
     }
 
     /// The mesh of all of them.

@@ -2,12 +2,13 @@
 
 use eframe::egui::{Pos2, Response, Shape, Stroke, Ui};
 
+use super::clip::clip;
 use super::glyph::{Atlas, Glyph};
 use super::view::{Row, Size, Source, View, at};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Subject;
 use crate::panel::common::{facts, plural, point_at, role_name, select_ring, token_name};
-use crate::widget::chart::Chart;
+use crate::widget::chart::{Axis, Chart};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::{Ink, blend};
 use crate::widget::raster::nearest;
@@ -48,8 +49,8 @@ pub(super) fn mark(ui: &Ui, view: &View<'_>, chart: &Chart, rows: Rows<'_>, atla
     if let Some(place) = view.memory.row(token).and_then(|r| rows.get(r)) {
         let ink = Ink::of(ui);
         let ends = [to, at(chart, place.0)];
-        line::draw(&chart.painter(ui), &ends, Stroke::new(3.0, ink.paper), Dash::Solid);
-        line::draw(&chart.painter(ui), &ends, Stroke::new(1.5, ink.select), Dash::Solid);
+        stroke(ui, chart, &ends, Stroke::new(3.0, ink.paper), Dash::Solid);
+        stroke(ui, chart, &ends, Stroke::new(1.5, ink.select), Dash::Solid);
     }
     select_ring(ui, chart, to);
 }
@@ -63,9 +64,9 @@ fn spread(ui: &Ui, view: &View<'_>, chart: &Chart, row: usize, place: Row, rows:
     let each = members.len().div_ceil(SPOKES).max(1);
     let thin = Stroke::new(0.8, blend(ink.paper, ink.select, 0.42));
     for &write in members.iter().step_by(each) {
-        painter.line_segment([middle, view.key(chart, write)], thin);
+        stroke(ui, chart, &[middle, view.key(chart, write)], thin, Dash::Solid);
     }
-    let mut marks = atlas.mesh();
+    let mut marks = atlas.mesh(chart.rect);
     for &write in &members {
         marks.push(view.key(chart, write), Glyph::Dot, ink.select);
     }
@@ -75,8 +76,8 @@ fn spread(ui: &Ui, view: &View<'_>, chart: &Chart, row: usize, place: Row, rows:
         let mut way: Vec<Pos2> = moments.map(|m| at(chart, m.at)).collect();
         way.push(middle);
         let colour = view.look.lanes[view.lane].colour;
-        line::draw(&painter, &way, Stroke::new(4.0, ink.paper), Dash::Solid);
-        line::draw(&painter, &way, Stroke::new(2.0, colour), Dash::Long);
+        stroke(ui, chart, &way, Stroke::new(4.0, ink.paper), Dash::Solid);
+        stroke(ui, chart, &way, Stroke::new(2.0, colour), Dash::Long);
         if let Some(start) = way.first() {
             painter.circle(*start, 2.6, ink.paper, Stroke::new(1.6, colour));
         }
@@ -84,6 +85,13 @@ fn spread(ui: &Ui, view: &View<'_>, chart: &Chart, row: usize, place: Row, rows:
     let r = rows.size.radius(place.1) + 1.0;
     painter.circle_stroke(middle, r, Stroke::new(4.0, ink.paper));
     painter.circle_stroke(middle, r, Stroke::new(2.0, ink.select));
+}
+
+/// A line as far as it is on the plot.
+fn stroke(ui: &Ui, chart: &Chart, line: &[Pos2], stroke: Stroke, dash: Dash) {
+    for part in clip(line, chart.rect.expand(8.0)) {
+        line::draw(&chart.painter(ui), &part, stroke, dash);
+    }
 }
 
 /// What is under the pointer.
@@ -96,7 +104,13 @@ pub(super) enum Under {
 /// A row whose middle the pointer is on, the nearest token within reach, else a row whose disc it is over.
 pub(super) fn under(view: &View<'_>, chart: &Chart, rows: Rows<'_>, pointer: Pos2) -> Option<Under> {
     let spot = |p: Pos2| [p.x, p.y];
-    let token = nearest((0..view.seen).map(|w| (w, spot(view.key(chart, w)))), spot(pointer), REACH);
+    // First by the map's own numbers, which are compared at once: of 65536 tokens few are near.
+    let (x, y) = chart.values_at(pointer);
+    let reach = |axis: &Axis, side: f32| f64::from((REACH + 1.0) / side) * (axis.max - axis.min);
+    let (wide, high) = (reach(&chart.x, chart.rect.width()), reach(&chart.y, chart.rect.height()));
+    let near = |p: &[f32; 2]| (f64::from(p[0]) - x).abs() <= wide && (f64::from(p[1]) - y).abs() <= high;
+    let all = view.keys.points[..view.seen].iter().enumerate().filter(|(_, p)| near(p));
+    let token = nearest(all.map(|(w, p)| (w, spot(at(chart, *p)))), spot(pointer), REACH);
     let reach = |count: u32| rows.size.radius(count).max(4.0);
     let in_disc = |(row, (place, count)): (usize, &Row)| {
         let to = at(chart, *place);
@@ -135,7 +149,8 @@ fn row_name(view: &View<'_>, row: usize) -> String {
 }
 
 fn place_words(place: [f32; 2]) -> String {
-    format!("{}, {}", number(f64::from(place[0])), number(f64::from(place[1])))
+    // With every digit that float32 has: far zoomed in, the first four are the same everywhere.
+    format!("{}, {}", place[0], place[1])
 }
 
 fn row_facts(view: &View<'_>, rows: Rows<'_>, row: usize) -> Vec<(&'static str, String)> {

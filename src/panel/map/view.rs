@@ -1,9 +1,11 @@
 //! What the map is of: a lane's keys, the memory that each is in, and the rows of its dictionary at the playhead.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use eframe::egui::{Pos2, Rect};
 
+use super::lists::Sets;
 use crate::app::study::map::{Ask, Bounds, Keys, Trails};
 use crate::layer::Snapshot;
 use crate::layer::effective::Store;
@@ -76,9 +78,20 @@ impl<'a> Memory<'a> {
 
     /// The first `seen` writes that a row took, ascending.
     pub(super) fn members(&self, row: usize, seen: usize) -> Vec<usize> {
-        let Self::Rows { rows, .. } = self else { return Vec::new() };
-        let of_row = |(write, r): (usize, &i32)| (usize::try_from(*r) == Ok(row)).then_some(write);
-        rows[..seen.min(rows.len())].iter().enumerate().filter_map(of_row).collect()
+        let (Self::Rows { rows, .. }, Ok(row)) = (self, i32::try_from(row)) else { return Vec::new() };
+        rows[..seen.min(rows.len())].iter().enumerate().filter(|(_, r)| **r == row).map(|(write, _)| write).collect()
+    }
+
+    /// The writes in the sliding window, of `seen`.
+    pub(super) fn window(&self, seen: usize) -> Range<usize> {
+        match self {
+            Self::Places { index, chunks } => {
+                let all = index.window_range(*chunks);
+                all.start.min(seen)..all.end.min(seen)
+            }
+            Self::Kept { store: Store::Window, from } => (*from).min(seen)..seen,
+            _ => 0..0,
+        }
     }
 }
 
@@ -95,6 +108,7 @@ pub(super) struct View<'a> {
     pub(super) keys: &'a Arc<Keys>,
     pub(super) trails: Option<&'a Arc<Trails>>,
     pub(super) memory: Memory<'a>,
+    pub(super) sets: Sets<'a>,
 }
 
 impl View<'_> {

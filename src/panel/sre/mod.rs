@@ -3,6 +3,7 @@
 mod blind;
 mod heat;
 mod model;
+mod names;
 mod pairs;
 mod quantiles;
 mod said;

@@ -1,10 +1,11 @@
 //! The scores of single tokens through time: from when they left the window to when they were folded.
 
-use eframe::egui::{Align2, Color32, FontId, Label, Pos2, Rect, RichText, Stroke, Ui, pos2, vec2};
+use eframe::egui::{Color32, FontId, Label, Pos2, RichText, Stroke, Ui, Vec2, pos2, vec2};
 
 use super::Held;
 use super::blind::shade_steps;
 use super::heat::threshold_line;
+use super::names;
 use super::step::height;
 use crate::app::command::Command;
 use crate::layer::lola::residency::Place;
@@ -155,22 +156,26 @@ fn story(look: &Look<'_>, held: &Held<'_>, l: &Line) -> String {
     start + &rest + if gone { " A hand has forgotten the state since: it is nowhere any more." } else { "" }
 }
 
-/// Each line's name at its end, where there is room and no other stands.
+/// Each line's name at its end. One that was moved to make room for others is led to by a thin line.
 fn label(ui: &Ui, look: &Look<'_>, chart: &Chart, lines: &[Line], places: &[Vec<Pos2>]) {
     let ink = Ink::of(ui);
     let painter = chart.painter(ui);
-    let mut taken: Vec<Rect> = Vec::new();
-    for (l, points) in lines.iter().zip(places) {
-        let Some(at) = points.last() else { continue };
-        let galley = painter.layout_no_wrap(short_name(&look.plan.stream, l.token), FontId::proportional(SMALL), ink.text);
-        let right = Align2::LEFT_CENTER.anchor_size(*at + vec2(9.0, 0.0), galley.size());
-        let place =
-            if right.right() <= chart.rect.right() { right } else { Align2::RIGHT_BOTTOM.anchor_size(*at - vec2(6.0, 5.0), galley.size()) };
-        if taken.iter().all(|t| !t.intersects(place)) && chart.rect.contains_rect(place) {
-            painter.rect_filled(place.expand2(vec2(2.0, 0.0)), 2.0, ink.paper.gamma_multiply(0.8));
-            painter.galley(place.min, galley, ink.text);
-            taken.push(place);
+    let ends = lines.iter().zip(places).filter_map(|(l, points)| Some((l, *points.last()?)));
+    let named: Vec<_> = ends
+        .map(|(l, end)| {
+            let name = short_name(&look.plan.stream, l.token);
+            (l, end, painter.layout_no_wrap(name, FontId::proportional(SMALL), ink.text))
+        })
+        .collect();
+    let wanted: Vec<(Pos2, Vec2)> = named.iter().map(|(_, end, galley)| (*end, galley.size())).collect();
+    for ((l, end, galley), place) in named.into_iter().zip(names::place(&wanted, chart.rect)) {
+        let Some(place) = place else { continue };
+        if (place.center().y - end.y).abs() > 3.0 {
+            let side = if place.left() > end.x { place.left() - 1.0 } else { place.right() + 1.0 };
+            painter.line_segment([end, pos2(side, place.center().y)], Stroke::new(1.0, l.colour));
         }
+        painter.rect_filled(place.expand2(vec2(2.0, 0.0)), 2.0, ink.paper.gamma_multiply(0.8));
+        painter.galley(place.min, galley, ink.text);
     }
 }
 

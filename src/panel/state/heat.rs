@@ -8,9 +8,10 @@ use crate::panel::Look;
 use crate::panel::common::{Canvas, Key, canvas, chunks_seen, facts, texture};
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart};
-use crate::widget::heatmap::{Grid, Rule, draw};
+use crate::widget::heatmap::{Grid, Rule, draw_by};
 use crate::widget::palette::Ink;
 use crate::widget::range::{Range, RangeControl, Reading, Spread};
+use crate::widget::symlog::{Shades, SymlogControl};
 use crate::widget::ticks::number;
 
 /// Room for the strip of s with its axis.
@@ -26,7 +27,7 @@ struct Held {
     s: Option<(Grid, Spread, f64)>,
 }
 
-type PictureKey = Key<(Canvas, (u32, u32, Reading))>;
+type PictureKey = Key<(Canvas, (u32, u32, u8))>;
 
 /// Whose state is drawn, and after how many chunks.
 struct At<'a> {
@@ -40,6 +41,7 @@ struct At<'a> {
 #[derive(Default)]
 pub(super) struct Heat {
     range: RangeControl,
+    symlog: SymlogControl,
     held: Cached<Key<()>, Option<Held>>,
     pictures: [Cached<PictureKey, TextureHandle>; 2],
 }
@@ -88,7 +90,7 @@ impl Heat {
         if late.is_some() || ui.available_height() > 100.0 {
             sentence(ui, held, name, late.as_deref().unwrap_or_default());
         }
-        let range = self.range.show(ui, name, &held.spread);
+        let shades = self.symlog.show(ui, name, &held.spread, &mut self.range);
         let describe = format!(
             "State {name} of lane {} after {} of its chunks: {} rows, {} columns, |{name}| {}",
             look.lanes[lane].plan.name,
@@ -104,7 +106,7 @@ impl Heat {
         ui.horizontal_top(|ui| {
             ui.spacing_mut().item_spacing.x = 0.0;
             let [first, second] = &mut self.pictures;
-            matrix(ui, held, (rows_are, name), (of_state, &describe, range), (first, &at));
+            matrix(ui, held, (rows_are, name), (of_state, &describe, shades), (first, &at));
             if let Some((grid, spread, norm)) = &held.s {
                 let own = RangeControl::with(Reading::Linear).range(spread);
                 let describe = format!("s of lane {}: {} features, |s| {}", look.lanes[lane].plan.name, grid.rows, number(*norm));
@@ -129,13 +131,13 @@ fn matrix(
     ui: &mut Ui,
     held: &Held,
     (rows_are, name): (&str, &str),
-    (size, describe, range): (eframe::egui::Vec2, &str, Range),
+    (size, describe, shades): (eframe::egui::Vec2, &str, Shades),
     (cached, at): (&mut Cached<PictureKey, TextureHandle>, &At<'_>),
 ) {
     let grid = &held.grid;
     let (x, y) = (Axis::count("value component", grid.columns), Axis::count(rows_are, grid.rows));
     let (response, chart) = Chart::show_under(ui, size, x, y, &[], describe, 1);
-    paint(ui, &chart, grid, range, (cached, at));
+    paint(ui, &chart, grid, shades, (cached, at));
     let Some(pointer) = response.hover_pos() else { return };
     let Some((row, column)) = cell(&chart, grid, pointer) else { return };
     let value = grid.get(row, column).unwrap_or(f32::NAN);
@@ -144,6 +146,7 @@ fn matrix(
     if let Some((s, ..)) = &held.s {
         rows.push(("s of the feature", s.get(row, 0).unwrap_or(f32::NAN).to_string()));
     }
+    rows.extend(shades.words().map(|words| ("colours", words)));
     let pixels = chart.rect.size() * ui.pixels_per_point();
     if grid.rows as f32 > pixels.y || grid.columns as f32 > pixels.x {
         rows.push(("drawn", format!("of the numbers behind a pixel the {}", Rule::Far.title())));
@@ -161,7 +164,7 @@ fn column(
     // The rows are those of the matrix beside it, which has the numbers.
     y.names = Vec::new();
     let (response, chart) = Chart::show_under(ui, size, x, y, &[], describe, 1);
-    paint(ui, &chart, grid, range, (cached, at));
+    paint(ui, &chart, grid, Shades::Range(range), (cached, at));
     let Some(pointer) = response.hover_pos() else { return };
     let Some((row, _)) = cell(&chart, grid, pointer) else { return };
     let ends = [range.min, range.max].map(|x| number(f64::from(x)));
@@ -169,10 +172,10 @@ fn column(
     facts(&response, &format!("s[{row}]"), &[("value", value), ("feature", row.to_string()), ("colours", ends.join(" to "))]);
 }
 
-fn paint(ui: &Ui, chart: &Chart, grid: &Grid, range: Range, (cached, at): (&mut Cached<PictureKey, TextureHandle>, &At<'_>)) {
+fn paint(ui: &Ui, chart: &Chart, grid: &Grid, shades: Shades, (cached, at): (&mut Cached<PictureKey, TextureHandle>, &At<'_>)) {
     let (canvas, ink) = (canvas(ui, chart.rect), Ink::of(ui));
-    let picture = cached.get(Key::new(at.look, at.lane, at.head, at.position, (canvas, range.key())), || {
-        texture(ui, "state", draw(grid, canvas.0[0], canvas.0[1], Rule::Far, range.colours(&ink)))
+    let picture = cached.get(Key::new(at.look, at.lane, at.head, at.position, (canvas, shades.key())), || {
+        texture(ui, "state", draw_by(grid, canvas.0[0], canvas.0[1], Rule::Far, shades.colour(&ink)))
     });
     crate::panel::common::paint_until(ui, chart, picture, chart.x.max);
 }
