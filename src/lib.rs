@@ -34,7 +34,7 @@
 //! | [`trace`] | channels, blocks, the store |
 //! | [`engine`] | the worker, keyframes, headless runs, CPU against GPU in lockstep, sweeps |
 //! | [`metric`] | recall, error, cosine, by age, position and role; retention; cost; health of a codebook, spectra, projections, novelty, events |
-//! | [`session`] | the session file and the plan made of it |
+//! | [`session`] | the session file, older versions of it, the same with its trace, and the plan made of it |
 //! | [`export`] | what leaves: one file a format |
 //! | [`cli`] | the command line: one file a subcommand |
 //! | `app`, `panel`, `widget` | the window (feature `gui`): commands and time; pictures of memory; drawing that knows no layer |

@@ -95,6 +95,7 @@ impl Shown {
         let lanes: Vec<LaneLook<'_>> = self.traces.iter().enumerate().map(look).collect();
         let look = Look {
             plan: &self.plan,
+            session: &self.plan.session,
             lanes: &lanes,
             writes: 0,
             reached: 0,

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use eframe::egui::{self, Context, Key, Modifiers, Ui, ViewportCommand};
 
+use crate::app::autosave::{Autosave, Crashed};
 use crate::app::command::{Command, ViewCommand};
 use crate::app::commands;
-use crate::app::dialogs::{Dialogs, Next};
+use crate::app::dialogs::{Dialog, Dialogs, LostCapture, Next};
 use crate::app::focus;
 use crate::app::history::History;
 use crate::app::inspector::Inspector;
@@ -28,6 +29,7 @@ use crate::app::undo::{Hand, Undo};
 use crate::app::wake::Waker;
 use crate::engine::{Engine, Event};
 use crate::panel::{Selection, Subject};
+use crate::session::saved::Saved;
 use crate::session::{LaneSpec, Session, View};
 
 /// At most this long a frame is spent on taking in what the engine wrote.
@@ -38,6 +40,8 @@ const RECEIVE: Duration = Duration::from_millis(3);
 pub struct Options {
     /// Where preferences are kept; `None`: they are neither read nor written.
     pub preferences: Option<PathBuf>,
+    /// The folder that edits are saved to by themselves, and looked for after a crash; `None`: neither.
+    pub autosave: Option<PathBuf>,
     /// This theme instead of the preferred one.
     pub theme: Option<theme::ThemeChoice>,
     /// Leave out what differs from run to run (times): for pictures that are compared.
@@ -103,6 +107,14 @@ pub struct App {
     pub(super) looked_at: Option<(Option<usize>, Selection)>,
     pub(super) bar: TimelineBar,
     pub(super) inspector: Inspector,
+    /// Keeps the edits of this window.
+    pub(super) autosave: Option<Autosave>,
+    /// The edits of windows that crashed, which are still to be asked about.
+    pub(super) crashed: Vec<Crashed>,
+    /// True while those of one of them are made ready.
+    pub(super) recovering: bool,
+    /// The session whose capture is being looked for.
+    pub(super) finding: Option<LostCapture>,
     last_time: f64,
     pub(super) frame_seconds: f64,
 }
@@ -139,7 +151,8 @@ impl App {
         let preferences = options.preferences.as_deref().map(Preferences::load).unwrap_or_default();
         theme::install(ctx, options.theme.unwrap_or(preferences.theme), preferences.scale);
         let view = session.view.clone();
-        Ok(Self {
+        let autosave = options.autosave.clone();
+        let mut app = Self {
             layout: PanelLayout::new(view.layout.as_deref()),
             timeline: Timeline::new(0, 1, view.position, view.speed, view.repeat),
             selection: selected(&view),
@@ -178,15 +191,34 @@ impl App {
             looked_at: None,
             bar: TimelineBar::default(),
             inspector: Inspector::default(),
+            autosave: None,
+            crashed: Vec::new(),
+            recovering: false,
+            finding: None,
             last_time: 0.0,
             frame_seconds: 0.0,
-        })
+        };
+        if let Some(folder) = autosave {
+            app.autosave = Some(Autosave::new(&folder)?);
+            app.jobs.look_for_crashed(folder);
+        }
+        Ok(app)
+    }
+
+    /// A window on a session with its trace, as it was read from the file `path`: it is shown at once.
+    ///
+    /// # Errors
+    /// If the operating system gives no threads.
+    pub fn showing(ctx: &Context, saved: Saved, path: PathBuf, options: Options) -> std::io::Result<Self> {
+        let mut app = Self::idle(ctx, saved.session.clone(), Some(path), options)?;
+        app.show_saved(saved, Vec::new());
+        Ok(app)
     }
 
     /// True when nothing is under way: no session being checked, no run computing, no read being weighed. For tests and pictures.
     #[must_use]
     pub fn at_rest(&self) -> bool {
-        let asked = self.studies.running() || self.states.waiting();
+        let asked = self.studies.running() || self.states.waiting() || self.recovering;
         self.opening.is_none() && !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing() && !asked
     }
 
@@ -243,6 +275,11 @@ impl App {
         Session { view, ..self.session.clone() }
     }
 
+    /// Shows a dialog, for a picture of it.
+    pub fn show_dialog(&mut self, dialog: Dialog) {
+        self.dialogs.push(dialog);
+    }
+
     /// One frame: receive, carry out what was asked for, paint.
     pub fn frame(&mut self, ui: &mut Ui) {
         let start = Instant::now();
@@ -274,6 +311,8 @@ impl App {
         if let Some(command) = self.palette.ui(ui.ctx()) {
             self.carry_out_all(vec![command]);
         }
+        self.keep_edits();
+        self.ask_about_crashed();
         focus::outline(ui.ctx());
         self.waker.end();
         self.frame_seconds += (start.elapsed().as_secs_f64() - self.frame_seconds) * 0.1;
@@ -332,6 +371,10 @@ impl App {
         let lanes: Vec<String> = run.plan.lanes.iter().map(|l| l.name.clone()).collect();
         let reads = run.plan.stream.reads();
         self.states.begin(run.id);
+        // What a file held of the states is there.
+        for (lane, state) in run.states.iter().enumerate().filter(|_| run.saved.is_some()) {
+            self.states.take(run.id, lane, state);
+        }
         // A branch comes between lanes and an undo takes one out: what is looked at goes with the lane of its name.
         let before = std::mem::take(&mut self.lane_names);
         let now_at = |lane: usize| before.get(lane).and_then(|name| lanes.iter().position(|l| l == name));
@@ -348,7 +391,8 @@ impl App {
         let file = self.path.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy());
         let mark = if file.is_some() && self.edited() { " •" } else { "" };
         let file = file.map_or_else(String::new, |n| format!("{n}{mark} · "));
-        let title = format!("{file}{} · Mnemoscope", run.plan.stream.labels().title);
+        let what = if self.session.title.is_empty() { &run.plan.stream.labels().title } else { &self.session.title };
+        let title = format!("{file}{what} · Mnemoscope");
         if title != self.title {
             self.ctx.send_viewport_cmd(ViewportCommand::Title(title.clone()));
             self.title = title;

@@ -40,6 +40,11 @@ impl From<LaneCommand> for Command {
         Self::Session(SessionCommand::Lane(command))
     }
 }
+impl From<NoteCommand> for Command {
+    fn from(command: NoteCommand) -> Self {
+        Self::Session(SessionCommand::Notes(command))
+    }
+}
 impl From<ViewCommand> for Command {
     fn from(command: ViewCommand) -> Self {
         Self::View(command)
@@ -95,6 +100,8 @@ pub enum SessionCommand {
     LaneParam { lane: usize, name: &'static str, value: Option<ParamValue> },
     /// One parameter of the task.
     TaskParam { name: &'static str, value: Option<ParamValue> },
+    /// What is said of it, and its bookmarks: nothing runs again for these.
+    Notes(NoteCommand),
     /// A lane once more, with something done to its memory by hand; by the lane's place in the session.
     Hand { lane: usize, hand: Hand },
     /// Switches a lane of the run on screen off, by its place in the session of that run: what is set by now may have others before it.
@@ -135,6 +142,22 @@ pub enum LaneCommand {
     RemoveHand { lane: usize, hand: usize },
 }
 
+/// Changes what is said of a session, and its bookmarks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum NoteCommand {
+    /// What it is called.
+    Title(String),
+    /// What there is to see in it.
+    Caption(String),
+    /// The notes.
+    Notes(String),
+    /// A bookmark at so many writes seen, or another caption for the one that is there.
+    Bookmark { position: usize, caption: String },
+    /// No bookmark there any more.
+    RemoveBookmark(usize),
+}
+
 /// Changes what is looked at. Lanes are those of the run on screen, numbered as panels see them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each variant's own line explains its fields")]
@@ -161,6 +184,10 @@ pub enum ViewCommand {
     PinHere,
     /// To the next event of the filter of events, or the one before.
     FindEvent { forwards: bool },
+    /// To the next bookmark, or the one before.
+    FindBookmark { forwards: bool },
+    /// To a bookmark, by its place in the session.
+    Bookmark(usize),
     /// What was looked at before this.
     Back,
     /// What was looked at after this.
@@ -216,6 +243,10 @@ pub enum WindowCommand {
     SaveAs,
     /// Ask for a path to save to, in a field of our own.
     SaveAsPath,
+    /// Ask where to save the session together with what its run has written, in one file.
+    SaveWithTrace,
+    /// Ask for the caption of a bookmark at the playhead.
+    BookmarkHere,
     /// Ask where to write the window as a picture.
     ExportPicture,
     /// Ask for a folder to write the trace to.

@@ -77,6 +77,7 @@ pub static COMMANDS: &[Entry] = &[
     section(entry("save", "Save session", Group::File, Some(with(Modifiers::COMMAND, Key::S)), || Window(WindowCommand::Save))),
     entry("save-as", "Save session as…", Group::File, Some(with(CTRL_SHIFT, Key::S)), || Window(WindowCommand::SaveAs)),
     entry("save-as-path", "Save session to path…", Group::File, None, || Window(WindowCommand::SaveAsPath)),
+    entry("save-with-trace", "Save with trace…", Group::File, None, || Window(WindowCommand::SaveWithTrace)),
     section(entry("export-picture", "Export window as PNG…", Group::File, Some(with(Modifiers::COMMAND, Key::E)), || {
         Window(WindowCommand::ExportPicture)
     })),
@@ -103,6 +104,15 @@ pub static COMMANDS: &[Entry] = &[
     entry("next-event", "Next event", Group::View, Some(with(Modifiers::NONE, Key::N)), || View(ViewCommand::FindEvent { forwards: true })),
     entry("previous-event", "Previous event", Group::View, Some(with(Modifiers::SHIFT, Key::N)), || {
         View(ViewCommand::FindEvent { forwards: false })
+    }),
+    section(entry("bookmark", "Bookmark this moment…", Group::View, Some(with(Modifiers::COMMAND, Key::B)), || {
+        Window(WindowCommand::BookmarkHere)
+    })),
+    entry("next-bookmark", "Next bookmark", Group::View, Some(with(Modifiers::NONE, Key::B)), || {
+        View(ViewCommand::FindBookmark { forwards: true })
+    }),
+    entry("previous-bookmark", "Previous bookmark", Group::View, Some(with(Modifiers::SHIFT, Key::B)), || {
+        View(ViewCommand::FindBookmark { forwards: false })
     }),
     entry("pin", "Pin this moment, or let it go", Group::View, Some(with(Modifiers::NONE, Key::P)), || View(ViewCommand::PinHere)),
     entry("look-back", "Look back", Group::View, Some(with(Modifiers::ALT, Key::ArrowLeft)), || View(ViewCommand::Back)),

@@ -6,6 +6,9 @@ use eframe::egui::{self, Grid, Id, Key, Label, Modal, RichText, ScrollArea, Text
 
 use crate::app::commands::{COMMANDS, GROUPS, Group, keys_text};
 use crate::app::jobs::Purpose;
+use crate::session::Session;
+
+mod questions;
 
 /// What waits for the answer on edits that are not saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +19,47 @@ pub enum Next {
     Open(PathBuf),
 }
 
+/// A session whose capture is missing or is another file, and what there is to say about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LostCapture {
+    /// The session's file.
+    pub path: PathBuf,
+    /// The session as it would be opened.
+    pub session: Box<Session>,
+    /// The session as its file has it.
+    pub kept: Box<Session>,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// The hash of the other file that is there in its place, if one is.
+    pub found: Option<String>,
+}
+
+/// What to do about a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptureChoice {
+    /// Ask where it is.
+    Find,
+    /// Go on with the other file.
+    Take,
+    /// Open the session without it.
+    Without,
+    /// Do not open the session.
+    Leave,
+}
+
+/// What to do about the session of a window that crashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecoverChoice {
+    /// Go on with it.
+    Recover,
+    /// Throw it away.
+    Discard,
+    /// Ask again the next time.
+    Later,
+}
+
 /// What was answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "each variant's own line explains its fields")]
 pub enum Answer {
     /// A path was given.
@@ -26,10 +68,16 @@ pub enum Answer {
     NoPath(Purpose),
     /// Go on, with the edits saved first or lost.
     Leave { save: bool, next: Next },
+    /// What to do about a session's capture.
+    Capture { lost: LostCapture, choice: CaptureChoice },
+    /// What to do about the session of a window that crashed, kept in this file.
+    Recover { file: PathBuf, choice: RecoverChoice },
+    /// A caption for the bookmark at so many writes; `None`: the bookmark goes.
+    Bookmark { position: usize, caption: Option<String> },
 }
 
 /// One dialog.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "each variant's own line explains its fields")]
 pub enum Dialog {
     /// Something could not be done.
@@ -38,6 +86,12 @@ pub enum Dialog {
     Path { purpose: Purpose, text: String, note: Option<String> },
     /// The session `name` (or "This session") has edits that are not saved.
     Unsaved { name: String, next: Next },
+    /// A session's capture is missing, or is another file.
+    Capture(LostCapture),
+    /// The session of a window that crashed, kept in this file: when and what.
+    Recover { file: PathBuf, when: String, what: String },
+    /// The caption of a bookmark at so many writes; `known`: it is there already.
+    Bookmark { position: usize, text: String, known: bool },
     /// The keys.
     Keys,
 }
@@ -93,22 +147,30 @@ impl Dialogs {
                 Dialog::Error { title, message } => error(ui, title, message, &mut close),
                 Dialog::Path { purpose, text, note } => out = path(ui, *purpose, text, note.as_deref(), &mut close),
                 Dialog::Unsaved { name, next } => out = unsaved(ui, name, next, &mut close),
+                Dialog::Capture(lost) => out = questions::capture(ui, lost),
+                Dialog::Recover { file, when, what } => out = questions::recover(ui, file, when, what),
+                Dialog::Bookmark { position, text, known } => out = questions::bookmark(ui, *position, text, *known, &mut close),
                 Dialog::Keys => keys(ui, &mut close),
             }
         });
+        // These close with their answer.
+        close |= matches!(out, Some(Answer::Capture { .. } | Answer::Recover { .. }));
         if close || modal.should_close() {
-            if let Some(Dialog::Path { purpose, .. }) = self.open.pop()
-                && out.is_none()
-            {
-                out = Some(Answer::NoPath(purpose));
-            }
+            // A dialog that is closed without an answer has one all the same.
+            let unanswered = match self.open.pop() {
+                Some(Dialog::Path { purpose, .. }) => Some(Answer::NoPath(purpose)),
+                Some(Dialog::Capture(lost)) => Some(Answer::Capture { lost, choice: CaptureChoice::Leave }),
+                Some(Dialog::Recover { file, .. }) => Some(Answer::Recover { file, choice: RecoverChoice::Later }),
+                _ => None,
+            };
+            out = out.or(unanswered);
             ctx.request_repaint();
         }
         out
     }
 }
 
-fn heading(ui: &mut Ui, text: &str) {
+pub(super) fn heading(ui: &mut Ui, text: &str) {
     ui.label(RichText::new(text).heading().strong());
     ui.add_space(6.0);
 }
@@ -141,8 +203,8 @@ fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, cl
     let mut out = None;
     ui.horizontal(|ui| {
         let word = match purpose {
-            Purpose::Open => "Open file",
-            Purpose::SaveSession => "Save",
+            Purpose::Open | Purpose::Capture => "Open file",
+            Purpose::SavedTrace | Purpose::SaveSession => "Save",
             Purpose::Picture | Purpose::Trace | Purpose::Sweep | Purpose::Events => "Export",
         };
         let given = !text.trim().is_empty();

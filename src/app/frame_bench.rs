@@ -103,7 +103,7 @@ impl Window {
     pub fn new(mut session: Session) -> Result<Self, FrameError> {
         session.view.layout = ron::to_string(&presets::all_at_once()).ok();
         let ctx = Context::default();
-        let options = Options { preferences: None, theme: Some(ThemeChoice::Dark), without_times: true };
+        let options = Options { theme: Some(ThemeChoice::Dark), without_times: true, ..Options::default() };
         let app = App::new(&ctx, session, None, options)?;
         let mut window = Self { ctx, app, time: 0.0, at: 0, pointer: None };
         window.settle()?;

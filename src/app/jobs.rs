@@ -10,14 +10,18 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use eframe::egui::{Color32, ColorImage};
 
+use crate::app::autosave::{self, Crashed};
 use crate::app::session_panel::Problem;
+use crate::engine::BackendInfo;
 use crate::engine::sweep::{Row, file as sweep_file};
-use crate::export::{self, Progress};
+use crate::export::{self, ExportError, Progress};
 use crate::layer::Snapshot;
 use crate::param::ParamError;
+use crate::session::file::SessionError;
 use crate::session::plan::{Plan, PlanError};
-use crate::session::{Session, Source};
-use crate::stream::capture::Capture;
+use crate::session::saved::{self, Saved, Saving};
+use crate::session::{Session, Source, place};
+use crate::stream::capture::{BUNDLED, Capture};
 use crate::trace::LaneTrace;
 
 /// An answer within this time came from no person: there is no dialog on this system.
@@ -28,8 +32,12 @@ const AT_ONCE: Duration = Duration::from_millis(300);
 pub enum Purpose {
     /// A session or a capture to open.
     Open,
+    /// The capture of a session that is not where the session says.
+    Capture,
     /// Where to save the session.
     SaveSession,
+    /// Where to save the session with its trace.
+    SavedTrace,
     /// Where to write the window as a picture.
     Picture,
     /// The folder for the trace.
@@ -46,7 +54,9 @@ impl Purpose {
     pub fn title(self) -> &'static str {
         match self {
             Self::Open => "Open a session or a capture",
+            Self::Capture => "Find the session's capture",
             Self::SaveSession => "Save the session",
+            Self::SavedTrace => "Save the session with its trace",
             Self::Picture => "Export the window as PNG",
             Self::Trace => "Export the trace to a folder",
             Self::Sweep => "Export the sweep as Parquet",
@@ -64,6 +74,38 @@ pub struct Prepared {
     pub layers: Vec<u32>,
 }
 
+/// A file that was opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// The session.
+    pub session: Session,
+    /// The session as it is in its file: what is edited is told by it.
+    pub kept: Session,
+    /// How to run it.
+    pub run: ToRun,
+}
+
+/// How an opened session comes to be seen.
+#[derive(Debug)]
+pub enum ToRun {
+    /// It is run.
+    Plan(Box<Prepared>),
+    /// Its trace was in the file.
+    Saved(Box<Saved>, Vec<u32>),
+    /// It cannot run as it is; why is found out once more, for the window to say.
+    Not,
+}
+
+/// Why a file was not opened.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "each variant's own line explains its fields")]
+pub enum Refused {
+    /// In words.
+    Words(String),
+    /// Its capture is missing or is another file, and the user may know better. `kept` is the session as the file has it.
+    Capture { session: Box<Session>, kept: Box<Session>, error: PlanError },
+}
+
 /// An answer of a job.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "each variant's own line explains its fields")]
@@ -71,18 +113,46 @@ pub enum Done {
     /// A session was checked; `ticket` says which.
     Planned { ticket: u64, result: Result<Prepared, Problem> },
     /// A file was opened, or not.
-    Opened { path: PathBuf, result: Result<Box<(Session, Prepared)>, String> },
+    Opened { path: PathBuf, result: Result<Box<Opened>, Refused> },
+    /// The sessions of windows that crashed were looked for.
+    Crashed(Vec<Crashed>),
+    /// One of them can be gone on with, or not.
+    Recovered { crashed: Box<Crashed>, opened: Box<Opened> },
     /// A file dialog was answered; `at_once` if no person can have done it.
     Picked { purpose: Purpose, path: Option<PathBuf>, at_once: bool },
     /// An export of the trace has come so far, from 0 to 1.
     Progress(f32),
     /// A file was written, or not; with sentences on what was left out of it.
     Written { purpose: Purpose, path: PathBuf, result: Result<Vec<String>, String> },
+    /// A session was saved with its trace, or not; the session as it is in the file.
+    SavedTrace { path: PathBuf, result: Result<Box<Session>, ExportError> },
 }
 
 enum Task {
     Plan { ticket: u64, session: Box<Session>, base: Option<PathBuf>, cancel: Arc<AtomicBool> },
     Open(PathBuf),
+    OpenSession { path: PathBuf, session: Box<Session>, kept: Box<Session> },
+}
+
+/// What is saved with a trace, and where to.
+#[derive(Debug)]
+pub struct SaveTrace {
+    /// The session as it is set.
+    pub session: Session,
+    /// The folder that its paths are relative to.
+    pub base: Option<PathBuf>,
+    /// Where to.
+    pub path: PathBuf,
+    /// The plan that ran.
+    pub plan: Arc<Plan>,
+    /// What each lane has written.
+    pub traces: Arc<Vec<LaneTrace>>,
+    /// The lanes' last states.
+    pub states: Vec<Arc<Snapshot>>,
+    /// Where it ran.
+    pub backend: BackendInfo,
+    /// Seconds that each lane's layer took, and its chunks.
+    pub spent: Vec<(f64, usize)>,
 }
 
 /// The threads' other end. Threads end when this is dropped.
@@ -134,6 +204,63 @@ impl Jobs {
         self.task(Task::Open(path));
     }
 
+    /// Opens a session whose capture was found elsewhere, or is taken although it is another. `path` is the session's file, `kept` the
+    /// session as it is in it.
+    pub fn open_session(&self, path: PathBuf, session: Box<Session>, kept: Box<Session>) {
+        self.task(Task::OpenSession { path, session, kept });
+    }
+
+    /// Looks for the sessions of windows that crashed.
+    pub fn look_for_crashed(&self, folder: PathBuf) {
+        self.run(move || Done::Crashed(autosave::crashed(&folder)));
+    }
+
+    /// Makes the session of a window that crashed ready to be gone on with.
+    pub fn recover(&self, crashed: Box<Crashed>) {
+        self.run(move || {
+            let session = crashed.kept.session.clone();
+            // As it is in its file, so that it is known to be edited.
+            let kept = crashed.kept.path.as_deref().and_then(|p| Session::open(p).ok()).unwrap_or_default();
+            let run = match prepare(&session, crashed.kept.path.as_deref().and_then(Path::parent), &AtomicBool::new(false)) {
+                Ok(prepared) => ToRun::Plan(Box::new(prepared)),
+                Err(_) => ToRun::Not,
+            };
+            Done::Recovered { crashed, opened: Box::new(Opened { session, kept, run }) }
+        });
+    }
+
+    /// Saves a session with what its run has written; `cancel` ends it early.
+    pub fn save_with_trace(&self, save: SaveTrace, cancel: Arc<AtomicBool>) {
+        let mut progress = self.progress();
+        self.run(move || {
+            let SaveTrace { session, base, path, plan, traces, states, backend, spent } = save;
+            let saving = Saving {
+                session: &session,
+                base: base.as_deref(),
+                plan: &plan,
+                traces: &traces,
+                states: &states,
+                backend: &backend,
+                spent: &spent,
+            };
+            let result = saved::save(&path, saving, &mut progress, &cancel).map(Box::new);
+            Done::SavedTrace { path, result }
+        });
+    }
+
+    /// Tells the window of an export's progress, a percent at a time.
+    fn progress(&self) -> impl FnMut(Progress) + Send + 'static {
+        let (outbox, wake) = self.outbox();
+        let mut told = 0;
+        move |p: Progress| {
+            let percent = p.done * 100 / p.total.max(1);
+            if percent > told && outbox.send(Done::Progress(percent.min(100) as f32 / 100.0)).is_ok() {
+                told = percent;
+                wake();
+            }
+        }
+    }
+
     /// Saves a session.
     pub fn save(&self, session: Session, path: PathBuf, base: Option<PathBuf>) {
         self.run(move || {
@@ -151,16 +278,8 @@ impl Jobs {
         folder: PathBuf,
         cancel: Arc<AtomicBool>,
     ) {
-        let (outbox, wake) = self.outbox();
+        let mut progress = self.progress();
         self.run(move || {
-            let mut told = 0;
-            let mut progress = |p: Progress| {
-                let percent = p.done * 100 / p.total.max(1);
-                if percent > told && outbox.send(Done::Progress(percent.min(100) as f32 / 100.0)).is_ok() {
-                    told = percent;
-                    wake();
-                }
-            };
             let result = export::trace(&plan, &traces, &states, &folder, &mut progress, &cancel);
             let result = result.map(|w| w.left_out).map_err(|e| e.to_string());
             Done::Written { purpose: Purpose::Trace, path: folder, result }
@@ -227,6 +346,10 @@ fn work(queue: &Receiver<Task>, outbox: &Sender<Done>, wake: &(dyn Fn() + Send +
                     let result = open(&path).map(Box::new);
                     Done::Opened { path, result }
                 }
+                Task::OpenSession { path, session, kept } => {
+                    let result = open_session(&path, *session, *kept).map(Box::new);
+                    Done::Opened { path, result }
+                }
             };
             if outbox.send(done).is_err() {
                 return;
@@ -241,18 +364,41 @@ fn work(queue: &Receiver<Task>, outbox: &Sender<Done>, wake: &(dyn Fn() + Send +
 /// # Errors
 /// Why it cannot run, or that `cancel` was set.
 pub fn prepare(session: &Session, base: Option<&Path>, cancel: &AtomicBool) -> Result<Prepared, Problem> {
-    let plan = Plan::with_cancel(session, base, cancel).map_err(|e| problem(session, &e))?;
-    let layers = match &session.source {
-        Source::Capture(c) => Capture::open(&crate::session::file::resolve(&c.path, base)).map_or_else(|_| Vec::new(), |c| c.layers()),
-        Source::Task(_) => Vec::new(),
-    };
-    Ok(Prepared { plan: Arc::new(plan), layers })
+    planned(session, base, cancel).map_err(|e| problem(session, &e))
 }
 
-fn open(path: &Path) -> Result<(Session, Prepared), String> {
-    let session = Session::open(path).map_err(|e| e.to_string())?;
-    let prepared = prepare(&session, path.parent(), &AtomicBool::new(false)).map_err(|p| format!("{}: {}", path.display(), p.message))?;
-    Ok((session, prepared))
+fn planned(session: &Session, base: Option<&Path>, cancel: &AtomicBool) -> Result<Prepared, PlanError> {
+    let plan = Plan::with_cancel(session, base, cancel)?;
+    Ok(Prepared { plan: Arc::new(plan), layers: layers(session, base) })
+}
+
+/// The layers in a session's capture; none where it has no capture, or that cannot be read.
+fn layers(session: &Session, base: Option<&Path>) -> Vec<u32> {
+    match &session.source {
+        Source::Capture(c) => Capture::open(&crate::session::file::resolve(&c.path, base)).map_or_else(|_| Vec::new(), |c| c.layers()),
+        Source::Task(_) => Vec::new(),
+    }
+}
+
+fn open(path: &Path) -> Result<Opened, Refused> {
+    let words = |e: SessionError| Refused::Words(e.to_string());
+    if path.as_os_str() != BUNDLED && saved::is_saved(path) {
+        let saved = saved::open(path).map_err(words)?;
+        let (session, layers) = (saved.session.clone(), layers(&saved.session, path.parent()));
+        return Ok(Opened { kept: session.clone(), session, run: ToRun::Saved(Box::new(saved), layers) });
+    }
+    let session = Session::open(path).map_err(words)?;
+    open_session(path, session.clone(), session)
+}
+
+fn open_session(path: &Path, session: Session, kept: Session) -> Result<Opened, Refused> {
+    match planned(&session, path.parent(), &AtomicBool::new(false)) {
+        Ok(prepared) => Ok(Opened { session, kept, run: ToRun::Plan(Box::new(prepared)) }),
+        Err(error @ (PlanError::CaptureMissing { .. } | PlanError::CaptureDiffers { .. })) => {
+            Err(Refused::Capture { session: Box::new(session), kept: Box::new(kept), error })
+        }
+        Err(error) => Err(Refused::Words(format!("{}: {error}", place::prefix(path, &error)))),
+    }
 }
 
 /// The problem, at the lane that it is about.
@@ -277,7 +423,9 @@ fn problem(session: &Session, error: &PlanError) -> Problem {
 async fn dialog(purpose: Purpose, name: String) -> Option<PathBuf> {
     let dialog = rfd::AsyncFileDialog::new().set_title(purpose.title());
     let picked = match purpose {
-        Purpose::Open => dialog.add_filter("Sessions and captures", &["ron", "safetensors"]).pick_file().await,
+        Purpose::Open => dialog.add_filter("Sessions and captures", &["ron", saved::EXTENSION, "safetensors"]).pick_file().await,
+        Purpose::Capture => dialog.add_filter("Captures", &["safetensors"]).pick_file().await,
+        Purpose::SavedTrace => dialog.add_filter("Session with its trace", &[saved::EXTENSION]).set_file_name(name).save_file().await,
         Purpose::SaveSession => dialog.add_filter("Session", &["ron"]).set_file_name(name).save_file().await,
         Purpose::Picture => dialog.add_filter("PNG", &["png"]).set_file_name(name).save_file().await,
         Purpose::Trace => dialog.pick_folder().await,

@@ -9,6 +9,8 @@ mod actions;
 #[allow(clippy::module_inception, reason = "the window is what this module is about")]
 pub mod app;
 pub mod arrangement;
+pub mod autosave;
+pub mod bookmarks;
 pub mod borders;
 pub mod command;
 pub mod commands;
@@ -85,7 +87,8 @@ pub fn run(file: Option<PathBuf>) -> Result<(), AppError> {
         "Mnemoscope",
         options,
         Box::new(|cc| {
-            let options = Options { preferences: prefs::Preferences::path(), ..Options::default() };
+            let (preferences, autosave) = (prefs::Preferences::path(), prefs::autosave_folder());
+            let options = Options { preferences, autosave, ..Options::default() };
             let app = match file {
                 Some(file) => App::opening(&cc.egui_ctx, file, options)?,
                 None => App::new(&cc.egui_ctx, Session::default(), None, options)?,

@@ -66,7 +66,8 @@ impl App {
         Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
             if let (Some(plan), Some(run)) = (&plan, runs.current()) {
                 let heads = heads_shown(plan, &session.view);
-                bar.ui(ui, &BarLook { plan, traces: &run.traces, time: timeline, selection, heads }, asked);
+                let bookmarks = &session.bookmarks;
+                bar.ui(ui, &BarLook { plan, traces: &run.traces, time: timeline, selection, heads, bookmarks }, asked);
             }
         });
         Panel::left("session").frame(side).default_size(296.0).size_range(296.0..=440.0).show(ui, |ui| {
@@ -87,6 +88,7 @@ impl App {
         let lane = WindowLane { name: name.as_deref(), asked: asked_for };
         let look = Look {
             plan: &run.plan,
+            session,
             lanes: &lanes,
             writes: timeline.writes(),
             reached: run.reached,

@@ -32,6 +32,12 @@ impl Default for Preferences {
     }
 }
 
+/// Where windows keep the edits that are not saved, for this user; `None` where the system names no such place.
+#[must_use]
+pub fn autosave_folder() -> Option<PathBuf> {
+    directories::ProjectDirs::from("", "", "mnemoscope").map(|d| d.data_local_dir().join("autosave"))
+}
+
 impl Preferences {
     /// Where they are kept for this user; `None` where the system names no such place.
     #[must_use]

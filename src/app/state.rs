@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{BackendInfo, Event, Request, RunId};
 use crate::layer::Snapshot;
 use crate::session::plan::{Plan, PlanLane};
+use crate::session::saved::{Made, Saved};
 use crate::trace::LaneTrace;
 
 /// How long the old pictures may stay after the new run's first numbers, while it catches up with the playhead.
@@ -30,6 +31,8 @@ pub struct Run {
     pub backend: Option<BackendInfo>,
     /// What the user should know of it.
     pub banners: Vec<String>,
+    /// How it was made, if it was read from a file and not computed here.
+    pub saved: Option<Made>,
     /// True when nothing more will come.
     pub ended: bool,
     /// Why it ended early.
@@ -52,6 +55,7 @@ impl Run {
             reached: 0,
             backend: None,
             banners: Vec::new(),
+            saved: None,
             ended: false,
             error: None,
             first_block: None,
@@ -144,6 +148,18 @@ impl Runs {
         self.last_id += 1;
         self.next = Some(Run::new(self.last_id, Arc::clone(&plan)));
         Request::Run { id: self.last_id, plan }
+    }
+
+    /// Takes a complete run whose trace was read from a file; it is shown at once.
+    pub fn hold(&mut self, saved: Saved) -> Request {
+        let Saved { plan, traces, states, spent, made, .. } = saved;
+        self.last_id += 1;
+        let (reached, backend) = (plan.stream.writes(), made.backend());
+        let mut run = Run::new(self.last_id, Arc::clone(&plan));
+        (run.traces, run.states, run.spent, run.reached, run.ended) = (Arc::new(traces), states, spent, reached, true);
+        (run.backend, run.saved) = (Some(backend.clone()), Some(made));
+        self.next = Some(run);
+        Request::Hold { id: self.last_id, plan, made: backend }
     }
 
     /// Forgets both: what they show is of another session.

@@ -10,6 +10,7 @@ use eframe::egui::{
     self, Align, Align2, Color32, CursorIcon, FontId, Id, Layout, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2,
 };
 
+use crate::app::bookmarks;
 use crate::app::command::{Command, TimeCommand, ViewCommand};
 use crate::app::icon::{self, Icon};
 use crate::app::read_row::{self, LEGEND, READS};
@@ -21,6 +22,7 @@ use crate::app::timeline::{SPEEDS, Timeline};
 use crate::metric::events::HeadsShown;
 use crate::panel::Selection;
 use crate::panel::common::quoted;
+use crate::session::Bookmark;
 use crate::session::plan::Plan;
 use crate::trace::LaneTrace;
 use crate::widget::baked;
@@ -63,6 +65,8 @@ pub struct BarLook<'a> {
     pub selection: &'a Selection,
     /// The heads that are shown.
     pub heads: HeadsShown,
+    /// The session's bookmarks.
+    pub bookmarks: &'a [Bookmark],
 }
 
 /// Where writes are on screen.
@@ -120,6 +124,7 @@ impl TimelineBar {
         interact(ui, ruler, ribbon, scale, time, commands);
         second_cursor::handle(ui, ruler, scale, look, commands);
         self.paint(ui, ruler, ribbon, scale, plan, time, selection);
+        bookmarks::marks(ui, ruler, scale, look.bookmarks, time, commands);
         if !self.reads.is_empty() {
             let row = Rect::from_min_size(pos2(rect.left(), ribbon.bottom() + 7.0), vec2(width, READS - 1.0));
             read_row::ui(ui, row, &self.reads, plan, selection, commands);

@@ -51,6 +51,14 @@ pub enum Thing {
     Border([TileId; 2]),
     /// The size of a panel: the width (true) or the height.
     Size(&'static str, bool),
+    /// The title.
+    Title,
+    /// The caption.
+    Caption,
+    /// The notes.
+    Notes,
+    /// The bookmark at so many writes.
+    Bookmark(usize),
 }
 
 /// The hand on the window when an edit was made.

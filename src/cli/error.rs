@@ -10,6 +10,7 @@ use crate::export::ExportError;
 use crate::gpu::GpuError;
 use crate::layer::LayerError;
 use crate::session::file::SessionError;
+use crate::session::place;
 use crate::session::plan::PlanError;
 
 /// Why a subcommand did not do what it was asked to.
@@ -23,7 +24,7 @@ pub enum CliError {
     #[error(transparent)]
     Session(Box<SessionError>),
     /// The session in a file cannot run.
-    #[error("{file}: {source}")]
+    #[error("{file}: {source}{}", if matches!(**source, PlanError::CaptureDiffers { .. }) { "; `--any-capture` takes it all the same" } else { "" })]
     Plan { file: String, source: Box<PlanError> },
     /// CPU and GPU do not agree on these lanes.
     #[error("CPU and GPU do not agree on: {0}")]
@@ -78,10 +79,10 @@ boxed!(
 );
 
 impl CliError {
-    /// A session that cannot run, with the file that it was read from.
+    /// A session that cannot run, with the file that it was read from and the place in it.
     #[must_use]
     pub fn plan(file: &Path, error: PlanError) -> Self {
-        Self::Plan { file: file.display().to_string(), source: Box::new(error) }
+        Self::Plan { file: place::prefix(file, &error), source: Box::new(error) }
     }
 
     /// The exit code.

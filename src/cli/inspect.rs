@@ -10,6 +10,7 @@ use crate::metric::{held, memory_share};
 use crate::param::ParamValue;
 use crate::session::file::{SessionError, is_capture};
 use crate::session::plan::{Plan, PlanLane};
+use crate::session::saved::{self, Made, Saved, is_saved};
 use crate::session::{Session, Source};
 use crate::stream::Stream;
 use crate::stream::capture::{Capture, CaptureSummary, LayerSummary};
@@ -34,14 +35,18 @@ impl Args {
             let summary = Capture::open(&self.file).map_err(SessionError::from)?.summary();
             return if self.json { capture_json(out, &summary) } else { capture_text(out, &summary) };
         }
+        if is_saved(&self.file) {
+            let Saved { session, plan, made, .. } = saved::open(&self.file)?;
+            return self.session(out, &session, Some(&plan), Some(&made));
+        }
         let session = Session::open(&self.file)?;
         let plan = Plan::new(&session, self.file.parent());
-        if self.json {
-            session_json(out, &session, plan.as_ref().ok())?;
-        } else {
-            session_text(out, &session, plan.as_ref().ok())?;
-        }
+        self.session(out, &session, plan.as_ref().ok(), None)?;
         plan.map(|_| ()).map_err(|e| CliError::plan(&self.file, e))
+    }
+
+    fn session(&self, out: &mut dyn Write, session: &Session, plan: Option<&Plan>, made: Option<&Made>) -> Result<(), CliError> {
+        if self.json { session_json(out, session, plan, made) } else { session_text(out, session, plan, made) }
     }
 }
 
@@ -101,7 +106,7 @@ fn layer_row(l: &LayerSummary) -> Vec<String> {
     [l.layer as usize, l.tokens, l.query_heads, l.kv_heads, l.group, l.key_dim, l.value_dim].iter().map(ToString::to_string).collect()
 }
 
-fn session_json(out: &mut dyn Write, session: &Session, plan: Option<&Plan>) -> Result<(), CliError> {
+fn session_json(out: &mut dyn Write, session: &Session, plan: Option<&Plan>, made: Option<&Made>) -> Result<(), CliError> {
     let lane = |lane: &PlanLane, given: &Stream| {
         let cost = lane.kind.cost(&lane.setup);
         // Not every layer has a logit scale.
@@ -127,12 +132,24 @@ fn session_json(out: &mut dyn Write, session: &Session, plan: Option<&Plan>) -> 
         })
     });
     let session = serde_json::to_value(session).map_err(|e| CliError::Usage(e.to_string()))?;
-    writeln!(out, "{:#}", json!({ "kind": "session", "session": session, "plan": understood }))?;
+    writeln!(out, "{:#}", json!({ "kind": "session", "session": session, "plan": understood, "trace": made }))?;
     Ok(())
 }
 
-fn session_text(out: &mut dyn Write, session: &Session, plan: Option<&Plan>) -> Result<(), CliError> {
+fn session_text(out: &mut dyn Write, session: &Session, plan: Option<&Plan>, made: Option<&Made>) -> Result<(), CliError> {
     writeln!(out, "a session of version {}, seed {}, backend {}", session.version, session.seed, backend(session))?;
+    if let Some(made) = made {
+        writeln!(out, "with its trace, made on {} by Mnemoscope {}, SHA-256 {}", made.adapter, made.program, made.trace_sha256)?;
+    }
+    for (name, text) in [("title", &session.title), ("caption", &session.caption), ("notes", &session.notes)] {
+        if !text.is_empty() {
+            writeln!(out, "{name}: {}", text.replace('\n', "\n  "))?;
+        }
+    }
+    for mark in &session.bookmarks {
+        let beyond = plan.is_some_and(|p| mark.position > p.stream.writes());
+        writeln!(out, "bookmark at {}{}: {}", mark.position, if beyond { " (beyond the end of the stream)" } else { "" }, mark.caption)?;
+    }
     match &session.source {
         Source::Capture(c) => {
             let layer = c.layer.map_or_else(|| "its first layer".to_owned(), |l| format!("layer {l}"));
@@ -234,7 +251,8 @@ mod tests {
         std::fs::write(&path, "(lanes: [(name: \"a\", layer: \"ovq\", params: {\"n_max\": 0})])").unwrap();
         let mut out = Vec::new();
         let error = Args { file: path.clone(), json: false }.execute(&mut out).unwrap_err();
-        assert_eq!(error.to_string(), format!("{}: a.n_max is 0, but must be from 1 to 16384", path.display()));
+        let expected = "1:54: in `lanes[0].params.n_max`: a.n_max is 0, but must be from 1 to 16384";
+        assert_eq!(error.to_string(), format!("{}:{expected}", path.display()));
         assert!(String::from_utf8(out).unwrap().starts_with("a session of version 2, seed 0, backend auto\nsource: capture bundled"));
         std::fs::write(&path, "(source: Task(name: \"needles\"), lanes: [(name: \"a\", layer: \"ovq\", params: {\"n_max\": 256})])")
             .unwrap();

@@ -103,7 +103,7 @@ impl Args {
             Theme::Light => ThemeChoice::Light,
             Theme::Dark => ThemeChoice::Dark,
         };
-        let options = Options { preferences: None, theme: Some(theme), without_times: false };
+        let options = Options { theme: Some(theme), ..Options::default() };
         let mut app = App::new(stage.context(), session, Some(self.session.clone()), options)?;
         stage.settle(&mut app);
         let failed = app.problem().map(|p| p.message.clone()).or_else(|| app.runs().current().and_then(|r| r.error.clone()));

@@ -8,12 +8,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{CliError, set};
 use crate::session::plan::Plan;
-use crate::session::{BackendChoice, Session};
+use crate::session::{self, BackendChoice, Session};
 
 /// A session or capture, with changes.
 #[derive(Debug, clap::Args)]
 pub struct Source {
-    /// A session (RON) or a capture (safetensors); `bundled` is the capture inside the program.
+    /// A session (RON, or with its trace), or a capture (safetensors); `bundled` is the capture inside the program.
     #[arg(default_value = "bundled", value_name = "SESSION|CAPTURE")]
     pub session: PathBuf,
 
@@ -24,6 +24,10 @@ pub struct Source {
     /// Another seed for the task and all that is drawn.
     #[arg(long)]
     pub seed: Option<u64>,
+
+    /// Take a capture that is not the file that the session was made with (it names its capture by a SHA-256).
+    #[arg(long)]
+    pub any_capture: bool,
 }
 
 impl Source {
@@ -35,6 +39,9 @@ impl Source {
         }
         if let Some(seed) = self.seed {
             session.seed = seed;
+        }
+        if let (true, session::Source::Capture(capture)) = (self.any_capture, &mut session.source) {
+            capture.sha256 = None;
         }
         Ok((session, self.session.parent()))
     }

@@ -46,6 +46,9 @@ pub type RunId = u64;
 pub enum Request {
     /// Run this plan from the start; whatever ran before is cancelled.
     Run { id: RunId, plan: Arc<Plan> },
+    /// A complete run whose trace is known, read from a file that was made on `made`: nothing is computed until a state is asked for. Then
+    /// the plan is run once more, without a word, and states are answered as it reaches them. Whatever ran before is cancelled.
+    Hold { id: RunId, plan: Arc<Plan>, made: BackendInfo },
     /// The exact states of lanes, each `(lane, chunks)`: after so many of its chunks. Answered one by one between blocks, also
     /// after the run has ended; a state not reached yet is answered when it is. A newer request takes the place of what is
     /// unanswered of an older one.

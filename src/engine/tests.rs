@@ -323,3 +323,42 @@ fn a_headless_run_gives_the_same_traces_and_can_be_cancelled() {
     let stopped = headless::run_with(&mut machine, &plan, BackendChoice::Auto, |_| cancel.store(true, Ordering::Relaxed), &cancel);
     assert!(matches!(stopped, Err(RunError::Cancelled)));
 }
+
+#[test]
+fn a_run_that_is_known_computes_nothing_until_a_state_is_asked_for_and_then_says_no_more_than_that() {
+    let plan = plan(101, &[4, 6]);
+    let engine = engine(Fault::None, Duration::ZERO);
+    let pretended = BackendInfo { gpu: true, adapter: "pretended".to_owned(), reason: "then".to_owned() };
+    engine.send(Request::Hold { id: 5, plan: Arc::clone(&plan), made: pretended.clone() });
+    assert!(engine.recv_timeout(Duration::from_millis(200)).is_none(), "nothing is computed");
+    // Of another run.
+    engine.send(Request::States { id: 4, wanted: vec![(0, 3)] });
+    assert!(engine.recv_timeout(Duration::from_millis(200)).is_none());
+    let mut seen = Seen::new(&plan);
+    engine.send(Request::States { id: 5, wanted: vec![(0, 26), (1, 3)] });
+    seen.take(&engine, 5, |s| s.states.len() == 2);
+    engine.send(Request::States { id: 5, wanted: vec![(0, 7)] });
+    seen.take(&engine, 5, |s| s.states.len() == 3);
+    for (lane, state) in &seen.states {
+        assert_eq!(**state, states(&plan, *lane)[state.position]);
+    }
+    assert_eq!(seen.states[2].1.position, 7);
+    // No blocks, no word on where it runs: that is where it was made.
+    assert!(seen.traces.iter().all(|t| t.bytes() == 0) && seen.reached.is_empty() && seen.banners.is_empty());
+    assert_eq!((seen.backend.clone(), seen.ended.clone()), (None, None));
+    // Made elsewhere: that is said once. A run that is asked for takes its place.
+    let elsewhere = BackendInfo { adapter: "another".to_owned(), ..pretended };
+    engine.send(Request::Hold { id: 6, plan: Arc::clone(&plan), made: elsewhere });
+    engine.send(Request::States { id: 6, wanted: vec![(0, 2)] });
+    seen.take(&engine, 6, |s| s.states.len() == 4);
+    assert_eq!(seen.banners.len(), 1);
+    assert!(
+        seen.banners[0].starts_with("Exact states are computed again, on pretended; the trace was made on another: "),
+        "{}",
+        seen.banners[0]
+    );
+    engine.send(Request::Run { id: 7, plan: Arc::clone(&plan) });
+    let mut seen = Seen::new(&plan);
+    seen.take(&engine, 7, |s| s.ended.is_some());
+    assert_same(&plan, &seen.traces);
+}

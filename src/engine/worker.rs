@@ -47,7 +47,12 @@ impl Port {
 
     /// True if nothing about the current run is of interest any more: a newer one is asked for, or nobody listens.
     fn is_overtaken(&self) -> bool {
-        !self.open || self.pending.iter().any(|r| matches!(r, Request::Run { .. }))
+        !self.open || self.is_replaced()
+    }
+
+    /// True if another run is asked for, or is there already.
+    fn is_replaced(&self) -> bool {
+        self.pending.iter().any(|r| matches!(r, Request::Run { .. } | Request::Hold { .. }))
     }
 
     /// Queues an event; waits while the channel is full, unless `give_up` says that there is no use in it any more.
@@ -81,6 +86,8 @@ impl Port {
 struct EventSink<'a> {
     port: &'a mut Port,
     id: RunId,
+    /// What it writes is known: it runs for its states alone.
+    known: bool,
 }
 
 impl EventSink<'_> {
@@ -91,15 +98,23 @@ impl EventSink<'_> {
 
 impl Sink for EventSink<'_> {
     fn block(&mut self, lane: usize, block: TraceBlock, chunks: usize, seconds: f64) -> Result<(), Stop> {
+        if self.known {
+            return Ok(());
+        }
         self.send(Event::Block { id: self.id, lane, block, chunks, seconds })
     }
 
     fn reached(&mut self, writes: usize) -> Result<(), Stop> {
+        if self.known {
+            return Ok(());
+        }
         self.send(Event::Reached { id: self.id, writes })
     }
 
     fn moved(&mut self, text: &str, backend: &BackendInfo) -> Result<(), Stop> {
-        self.send(Event::Banner { id: self.id, text: text.to_owned(), backend: Some(backend.clone()) })
+        // Of a run that is known, where the trace was made stays where it was.
+        let backend = (!self.known).then(|| backend.clone());
+        self.send(Event::Banner { id: self.id, text: text.to_owned(), backend })
     }
 
     fn poll(&mut self) -> Result<(), Stop> {
@@ -116,6 +131,15 @@ struct Active {
     running: bool,
     /// Each `(lane, chunks)`.
     wanted: Vec<(usize, usize)>,
+    /// What it writes is known: only its states are of interest.
+    known: bool,
+}
+
+/// A run whose trace is known, of which no state has been asked for.
+struct Held {
+    id: RunId,
+    plan: Arc<Plan>,
+    made: BackendInfo,
 }
 
 /// All that the thread owns.
@@ -123,6 +147,7 @@ pub struct Worker {
     factory: Box<dyn LayerFactory>,
     port: Port,
     active: Option<Active>,
+    held: Option<Held>,
 }
 
 impl Worker {
@@ -133,7 +158,7 @@ impl Worker {
         wake: Box<dyn Fn() + Send + Sync>,
     ) -> Self {
         let port = Port { events, requests, pending: VecDeque::new(), open: true, wake };
-        Self { factory, port, active: None }
+        Self { factory, port, active: None, held: None }
     }
 
     /// Works until the window's end is gone. A panic of a layer ends its run with a message, not the thread.
@@ -170,17 +195,25 @@ impl Worker {
         match request {
             Request::Run { id, plan } => {
                 // Only the newest of several runs asked for is begun.
-                if !self.port.pending.iter().any(|r| matches!(r, Request::Run { .. })) {
+                if !self.port.is_replaced() {
                     self.begin(id, plan);
                 }
             }
+            Request::Hold { id, plan, made } => {
+                // What ran before goes: its states are of no interest any more.
+                self.active = None;
+                self.held = Some(Held { id, plan, made });
+            }
             Request::States { id, wanted } => {
+                if let Some(held) = self.held.take_if(|held| held.id == id && !wanted.is_empty()) {
+                    self.begin_again(held);
+                }
                 if let Some(active) = self.active.as_mut().filter(|a| a.id == id) {
                     active.wanted = wanted;
                 }
             }
             Request::Cancel => {
-                if let Some(active) = self.active.as_mut().filter(|a| a.running) {
+                if let Some(active) = self.active.as_mut().filter(|a| a.running && !a.known) {
                     active.running = false;
                     let id = active.id;
                     self.tell(Event::Ended { id, error: None, states: Vec::new() });
@@ -192,21 +225,46 @@ impl Worker {
     fn begin(&mut self, id: RunId, plan: Arc<Plan>) {
         // The old layers go first: two runs' buffers need not fit the device together.
         self.active = None;
+        self.held = None;
         let choice = plan.session.backend;
         match Run::new(plan, choice, Keep::Keyframes, self.factory.as_mut()) {
             Ok(run) => {
                 let backend = run.backend().clone();
-                self.active = Some(Active { id, run, running: true, wanted: Vec::new() });
+                self.active = Some(Active { id, run, running: true, wanted: Vec::new(), known: false });
                 self.tell(Event::Started { id, backend });
             }
             Err(error) => self.tell(Event::Ended { id, error: Some(error.to_string()), states: Vec::new() }),
         }
     }
 
+    /// Runs a plan once more whose trace is known, for its states.
+    fn begin_again(&mut self, held: Held) {
+        let Held { id, plan, made } = held;
+        let choice = plan.session.backend;
+        match Run::new(plan, choice, Keep::Keyframes, self.factory.as_mut()) {
+            Ok(run) => {
+                let here = run.backend().clone();
+                self.active = Some(Active { id, run, running: true, wanted: Vec::new(), known: true });
+                if (here.gpu, here.gpu.then_some(&here.adapter)) != (made.gpu, made.gpu.then_some(&made.adapter)) {
+                    let text = format!(
+                        "Exact states are computed again, on {}; the trace was made on {}: they may differ from it in their last digits, and choices \
+                         that are nearly ties may fall otherwise.",
+                        here.adapter, made.adapter
+                    );
+                    self.tell(Event::Banner { id, text, backend: None });
+                }
+            }
+            Err(error) => {
+                let text = format!("Exact states cannot be computed: {error}");
+                self.tell(Event::Banner { id, text, backend: None });
+            }
+        }
+    }
+
     /// Answers the states that are wanted and reached.
     fn answer_states(&mut self) {
         let Some(active) = &mut self.active else { return };
-        let mut sink = EventSink { port: &mut self.port, id: active.id };
+        let mut sink = EventSink { port: &mut self.port, id: active.id, known: active.known };
         let mut wanted = std::mem::take(&mut active.wanted);
         let mut left = Vec::new();
         while let Some((lane, chunks)) = wanted.pop() {
@@ -238,11 +296,15 @@ impl Worker {
     /// One block of the run, if one is running.
     fn block(&mut self) {
         let Some(active) = self.active.as_mut().filter(|a| a.running) else { return };
-        let id = active.id;
-        let mut sink = EventSink { port: &mut self.port, id };
+        let (id, known) = (active.id, active.known);
+        let mut sink = EventSink { port: &mut self.port, id, known };
         match active.run.advance(self.factory.as_mut(), &mut sink) {
             // Interrupted: the request that did it decides what comes of the run.
             Ok(true) | Err(RunError::Cancelled) => {}
+            Ok(false) if known => {
+                active.running = false;
+                self.answer_states();
+            }
             Ok(false) => {
                 active.running = false;
                 let last = active.run.last_states(self.factory.as_mut(), &mut sink);
@@ -254,6 +316,10 @@ impl Worker {
                     Err(error) => (Vec::new(), Some(error.to_string())),
                 };
                 self.tell(Event::Ended { id, error, states });
+            }
+            Err(error) if known => {
+                active.running = false;
+                self.tell(Event::Banner { id, text: format!("Exact states cannot be computed: {error}"), backend: None });
             }
             Err(error) => {
                 active.running = false;

@@ -13,6 +13,7 @@ pub mod growth;
 pub mod health;
 pub mod map;
 pub mod moments;
+pub mod notes;
 pub mod reads;
 pub mod recall;
 pub mod residency;
@@ -30,6 +31,7 @@ pub use selection::{Pin, Selection, Subject};
 use crate::app::command::Command;
 use crate::app::states::States;
 use crate::app::study::Studies;
+use crate::session::Session;
 use crate::session::plan::{Plan, PlanLane};
 use crate::trace::LaneTrace;
 use crate::widget::chart::Sign;
@@ -54,6 +56,7 @@ pub static PANELS: &[PanelEntry] = &[
     PanelEntry { name: "reads", title: "Reads", help: reads::HELP, make: || Box::new(reads::Reads::default()) },
     PanelEntry { name: "events", title: "Events", help: events::HELP, make: || Box::new(events::Events::default()) },
     PanelEntry { name: "moments", title: "Two moments", help: moments::HELP, make: || Box::new(moments::Moments::default()) },
+    PanelEntry { name: "notes", title: "Notes", help: notes::HELP, make: || Box::new(notes::Notes) },
     PanelEntry { name: "formula", title: "Formula", help: formula::HELP, make: || Box::new(formula::Formula::default()) },
     PanelEntry { name: "sweep", title: "Sweep", help: sweep::HELP, make: || Box::new(sweep::SweepPanel::default()) },
     PanelEntry { name: "state", title: "State", help: state::HELP, make: || Box::new(state::StatePanel::default()) },
@@ -121,6 +124,8 @@ impl LaneLook<'_> {
 pub struct Look<'a> {
     /// The plan that runs: stream, step size, session.
     pub plan: &'a Arc<Plan>,
+    /// The session as it is set by now: its title, notes and bookmarks, which no run waits for.
+    pub session: &'a Session,
     /// The lanes, in order.
     pub lanes: &'a [LaneLook<'a>],
     /// The playhead: writes seen. Panels show the memory as it was then.

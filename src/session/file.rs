@@ -9,18 +9,23 @@ use std::path::{Component, Path, PathBuf};
 use ron::error::SpannedError;
 use ron::extensions::Extensions;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use thiserror::Error;
 
-use super::{CaptureSource, LaneSpec, Session, Source, VERSION};
+use super::migrate::{self, Version1};
+use super::place::{self, Way};
+use super::{CaptureSource, LaneSpec, Session, Source, VERSION, hash, saved};
 use crate::export::{WriteError, write_atomic};
 use crate::param::nearest;
 use crate::stream::capture::{BUNDLED, Capture, CaptureError};
 
-/// A session file larger than this is something else.
-const MAX_BYTES: u64 = 16 << 20;
+/// The most bookmarks of a session.
+pub const MAX_BOOKMARKS: usize = 1000;
 
-/// The oldest version that is read. Version 1 has no title, caption, notes, bookmarks or hash of its capture; all else is as it was.
+/// A session file larger than this is something else.
+pub(super) const MAX_BYTES: u64 = 16 << 20;
+
+/// The oldest version that is read; see `migrate` for what each had.
 const OLDEST: u32 = 1;
 
 /// Why a session cannot be read or written.
@@ -33,6 +38,9 @@ pub enum SessionError {
     /// The file is no session: where, which field, why.
     #[error("{file}:{line}:{column}: {}{reason}", if path.is_empty() { String::new() } else { format!("in `{path}`: ") })]
     Syntax { file: String, line: usize, column: usize, path: String, reason: String },
+    /// A session with its trace that is damaged, or no such file.
+    #[error("{file}: is no session with its trace, or is damaged: {reason}")]
+    Saved { file: String, reason: String },
     /// The file was written by another version of the program.
     #[error("{file}: `version` is {found}, but this program reads sessions of the versions {OLDEST} to {VERSION}{}", if *found > VERSION { "; a newer Mnemoscope wrote it" } else { "" })]
     Version { file: String, found: u32 },
@@ -70,23 +78,26 @@ impl Session {
     pub fn from_ron(text: &str, file: &str) -> Result<Self, SessionError> {
         // The version first: a newer file may have fields that this program does not know.
         let outline = options().from_str::<Outline>(text);
-        if let Ok(Outline { version: Some(found), .. }) = outline
-            && !(OLDEST..=VERSION).contains(&found)
-        {
-            return Err(SessionError::Version { file: file.to_owned(), found });
-        }
-        // RON reads either the short form of `Capture(..)` or the long one, `Capture((..))`, but not both.
-        let long = ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME);
-        let session = parse(text, &options())
-            .or_else(|short| parse(text, &long).map_err(|long| if long.place() > short.place() { long } else { short }))
-            // Of two readings of the same text, the one that came further knows better what is wrong.
-            .map_err(|mistake| mistake.named(file))?;
-        // A file without lanes has those that its source is first seen by.
-        let lanes = match outline {
-            Ok(Outline { lanes: None, .. }) => LaneSpec::first_of(&session.source),
-            _ => session.lanes,
+        let version = outline.as_ref().ok().and_then(|o| o.version).unwrap_or(VERSION);
+        let session = match version {
+            1 => parse_either::<Version1>(text).map(Self::from),
+            VERSION => parse_either::<Self>(text),
+            found => return Err(SessionError::Version { file: file.to_owned(), found }),
         };
-        Ok(Self { lanes, version: VERSION, ..session })
+        let mut session = session.map_err(|mistake| mistake.named(file, version))?;
+        // A file without lanes has those that its source is first seen by.
+        if matches!(outline, Ok(Outline { lanes: None, .. })) {
+            session.lanes = LaneSpec::first_of(&session.source);
+        }
+        // In which order they were written says nothing.
+        session.bookmarks.sort_by_key(|b| b.position);
+        match first_wrong(&session) {
+            None => Ok(Self { version: VERSION, ..session }),
+            Some((way, reason)) => {
+                let (line, column) = place::find(text, &way).unwrap_or((1, 1));
+                Err(SessionError::Syntax { file: file.to_owned(), line, column, path: way.to_string(), reason })
+            }
+        }
     }
 
     /// The session as text: the same session gives the same text.
@@ -102,7 +113,8 @@ impl Session {
         Ok(text)
     }
 
-    /// Opens a session file, or a capture as a session with the default lanes; the content decides which it is.
+    /// Opens a session file, a session with its trace (the session in it), or a capture as a session with the default lanes; the content
+    /// decides which it is.
     ///
     /// # Errors
     /// If the file cannot be read or understood, as either.
@@ -113,17 +125,11 @@ impl Session {
         if is_capture(path)? {
             return Self::from_capture_file(path);
         }
-        let file = path.display().to_string();
-        let failed = |e: std::io::Error| SessionError::Read { file: file.clone(), reason: e.to_string() };
-        let mut bytes = Vec::new();
-        std::fs::File::open(path).and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes)).map_err(failed)?;
-        if bytes.len() as u64 == MAX_BYTES {
-            let reason = format!("it is neither a capture nor a session, which has fewer than {MAX_BYTES} bytes");
-            return Err(SessionError::Read { file, reason });
+        if saved::is_saved(path) {
+            return saved::read_session(path);
         }
-        let reason = "it is neither a capture (safetensors) nor a session (text)".to_owned();
-        let text = String::from_utf8(bytes).map_err(|_| SessionError::Read { file: file.clone(), reason })?;
-        Self::from_ron(&text, &file)
+        let file = path.display().to_string();
+        Self::from_ron(&read_text(path)?, &file)
     }
 
     /// A capture as a session: its first layer, all heads, the default lanes. The path becomes absolute.
@@ -146,23 +152,67 @@ impl Session {
         capture.into_iter().chain(self.lanes.iter_mut().filter_map(|lane| lane.weights.as_mut()))
     }
 
-    /// Writes the session, whole or not at all. The paths of a capture and of weights are made relative to the new file's folder
+    /// Writes the session, whole or not at all. A capture that it does not name by its content yet is read for its hash. The paths of a capture and of weights are made relative to the new file's folder
     /// where what they name lies in it or in one of the two folders above; `base` is the folder that it is relative to now.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn save(&self, path: &Path, base: Option<&Path>) -> Result<(), SessionError> {
+        let text = self.placed(path, base).to_ron()?;
+        write_atomic(path, |out| out.write_all(text.as_bytes()))?;
+        Ok(())
+    }
+
+    /// The session as it is written to the file `path`; `base` is the folder that its paths are relative to now.
+    pub(super) fn placed(&self, path: &Path, base: Option<&Path>) -> Self {
         let mut session = self.clone();
         session.version = VERSION;
+        if let Source::Capture(capture) = &mut session.source {
+            hash::name(capture, base);
+        }
         let folder = std::path::absolute(path).ok().and_then(|p| p.parent().map(Path::to_owned));
         for named in session.files().filter(|named| named.as_os_str() != BUNDLED) {
             let here = resolve(named, base);
             *named = folder.as_ref().and_then(|f| relative(&here, f)).unwrap_or(here);
         }
-        let text = session.to_ron()?;
-        write_atomic(path, |out| out.write_all(text.as_bytes()))?;
-        Ok(())
+        session
     }
+}
+
+/// The text of a file that is to be a session.
+///
+/// # Errors
+/// If it cannot be read, is too long, or is no text.
+pub(super) fn read_text(path: &Path) -> Result<String, SessionError> {
+    let file = path.display().to_string();
+    let failed = |e: std::io::Error| SessionError::Read { file: file.clone(), reason: e.to_string() };
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).and_then(|f| f.take(MAX_BYTES).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 == MAX_BYTES {
+        let reason = format!("it is neither a capture nor a session, which has fewer than {MAX_BYTES} bytes");
+        return Err(SessionError::Read { file, reason });
+    }
+    let reason = "it is neither a capture (safetensors) nor a session (text)".to_owned();
+    String::from_utf8(bytes).map_err(|_| SessionError::Read { file, reason })
+}
+
+/// The first value that cannot be, of those that can be told without the stream and the layers: the way to it, and why.
+fn first_wrong(session: &Session) -> Option<(Way, String)> {
+    if let Source::Capture(CaptureSource { sha256: Some(hash), .. }) = &session.source
+        && !hash::is_sha256(hash)
+    {
+        let reason = format!("`{}` is no SHA-256, which has 64 hexadecimal digits", hash.chars().take(80).collect::<String>());
+        return Some((Way::to("source").field("Capture").field("sha256"), reason));
+    }
+    if !(session.view.speed.is_finite() && session.view.speed > 0.0) {
+        let reason = format!("the steps a second are {}, but must be a number above 0", session.view.speed);
+        return Some((Way::to("view").field("speed"), reason));
+    }
+    if session.bookmarks.len() > MAX_BOOKMARKS {
+        let reason = format!("there are {} bookmarks, but a session has at most {MAX_BOOKMARKS}", session.bookmarks.len());
+        return Some((Way::to("bookmarks"), reason));
+    }
+    None
 }
 
 /// What RON says, and the field it was in.
@@ -171,14 +221,21 @@ struct Mistake {
     error: SpannedError,
 }
 
-fn parse(text: &str, options: &ron::Options) -> Result<Session, Box<Mistake>> {
+/// RON reads either the short form of `Capture(..)` or the long one, `Capture((..))`, but not both.
+fn parse_either<T: DeserializeOwned>(text: &str) -> Result<T, Box<Mistake>> {
+    let long = ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME);
+    // Of two readings of the same text, the one that came further knows better what is wrong.
+    parse(text, &options()).or_else(|short| parse(text, &long).map_err(|long| if long.place() > short.place() { long } else { short }))
+}
+
+fn parse<T: DeserializeOwned>(text: &str, options: &ron::Options) -> Result<T, Box<Mistake>> {
     let at_top = |error| Box::new(Mistake { path: String::new(), error });
     let mut reader = ron::Deserializer::from_str_with_options(text, options).map_err(at_top)?;
     let mut track = serde_path_to_error::Track::new();
-    let session = Session::deserialize(serde_path_to_error::Deserializer::new(&mut reader, &mut track))
+    let value = T::deserialize(serde_path_to_error::Deserializer::new(&mut reader, &mut track))
         .map_err(|e| Box::new(Mistake { path: path_text(&track.path()), error: reader.span_error(e) }))?;
     reader.end().map_err(|e| at_top(reader.span_error(e)))?;
-    Ok(session)
+    Ok(value)
 }
 
 /// The absolute path of a file that a session in the folder `base` names.
@@ -236,13 +293,17 @@ impl Mistake {
         (self.error.span.start.line, self.error.span.start.col)
     }
 
-    fn named(self, file: &str) -> SessionError {
+    fn named(self, file: &str, version: u32) -> SessionError {
         use ron::Error as E;
         let known = |found: &str, expected: &'static [&'static str]| match nearest(found, expected.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("there are {}", expected.join(", ")),
         };
         let reason = match &self.error.code {
+            E::NoSuchStructField { found, .. } if migrate::came_later(found, version).is_some() => {
+                let since = migrate::came_later(found, version).unwrap_or(VERSION);
+                format!("the field `{found}` came with version {since}, but the file says `version: {version}`")
+            }
             E::NoSuchStructField { found, expected, .. } => format!("there is no field `{found}`; {}", known(found, expected)),
             E::NoSuchEnumVariant { found, expected, .. } => format!("`{found}` is not possible here; {}", known(found, expected)),
             E::MissingStructField { field, .. } => format!("the field `{field}` is missing"),

@@ -6,9 +6,13 @@ mod examples;
 pub mod file;
 mod fitting;
 pub mod hand;
+pub mod hash;
 pub mod lanes;
 mod memory;
+mod migrate;
+pub mod place;
 pub mod plan;
+pub mod saved;
 pub mod weights;
 
 use std::path::PathBuf;
@@ -51,7 +55,8 @@ pub struct Session {
     pub backend: BackendChoice,
     /// What is looked at.
     pub view: View,
-    /// Moments worth coming back to, in the order of their positions.
+    /// Moments worth coming back to, in the order of their positions. One may lie beyond the stream (the task was made shorter since):
+    /// it is kept, and means the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bookmarks: Vec<Bookmark>,
     /// The user's own notes.
@@ -89,6 +94,21 @@ pub struct Bookmark {
 }
 
 impl Session {
+    /// True if both run the same: they differ at most in what is looked at, what is said of them, and the lanes' colours.
+    #[must_use]
+    pub fn runs_as(&self, other: &Self) -> bool {
+        let mut like = other.clone();
+        like.view.clone_from(&self.view);
+        like.title.clone_from(&self.title);
+        like.caption.clone_from(&self.caption);
+        like.notes.clone_from(&self.notes);
+        like.bookmarks.clone_from(&self.bookmarks);
+        for (lane, own) in like.lanes.iter_mut().zip(&self.lanes) {
+            lane.colour = own.colour;
+        }
+        like == *self
+    }
+
     /// Takes another source. Lanes that nobody changed (the first ones, or those of the task's example) become those of the new
     /// source: of its example, where it has one. What was done by hand to others was done to the old stream, and goes. Of others, the bundled weights are taken away where they do not belong, and the
     /// feature map with them that is nothing without.

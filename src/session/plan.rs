@@ -11,8 +11,8 @@ use super::fitting::{self, SessionSamples};
 use super::hand::{self, Hand};
 use super::memory::{MAX_TRACE_BYTES, in_words};
 use super::weights::{self, Learned, WeightsError};
-use super::{LaneSpec, MAX_LANES, Session, Source, lanes};
-use crate::layer::{KINDS, LayerKind, Setup, kind};
+use super::{LaneSpec, MAX_LANES, Session, Source, hash, lanes};
+use crate::layer::{Arrays, KINDS, LayerKind, Setup, kind};
 use crate::metric;
 use crate::param::{ParamError, ParamKind, ParamValue, Params, Resolved, nearest};
 use crate::stream::Stream;
@@ -33,6 +33,19 @@ pub enum PlanError {
     /// The capture.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// The capture is not where the session says.
+    #[error("the capture {name} is not there ({file}): put it there, or name the place where it is")]
+    CaptureMissing { name: String, file: String },
+    /// The capture is another file than the one that the session was made with.
+    #[error(
+        "{file} is not the capture that the session was made with: the SHA-256 of its content begins with {}, that of the session's capture with {}",
+        hash::short(found),
+        hash::short(expected)
+    )]
+    CaptureDiffers { file: String, expected: String, found: String },
+    /// The capture's content cannot be compared.
+    #[error("{file}: cannot be read: {reason}")]
+    CaptureUnread { file: String, reason: String },
     /// The task.
     #[error(transparent)]
     Task(#[from] TaskError),
@@ -142,7 +155,16 @@ impl Plan {
     /// # Errors
     /// As [`Plan::new`], and [`PlanError::Cancelled`].
     pub fn with_cancel(session: &Session, base_dir: Option<&Path>, cancel: &AtomicBool) -> Result<Self, PlanError> {
-        let plan = Self::on(session, base_dir, |base| load_stream(session, base), cancel)?;
+        // A lane that is switched off runs at the next click: what is wrong with it is wrong now.
+        for (at, lane) in session.lanes.iter().enumerate().filter(|(_, l)| !l.enabled) {
+            check_names(&session.lanes)?;
+            resolve_lane(session, at, lane, 0)?;
+        }
+        let load = |base: Option<&Path>| {
+            hash::check(&session.source, base, cancel)?;
+            load(session, base).map(Arc::new)
+        };
+        let plan = Self::on(session, base_dir, load, cancel)?;
         plan.check_memory(MAX_TRACE_BYTES)?;
         Ok(plan)
     }
@@ -177,16 +199,29 @@ impl Plan {
     ) -> Result<Self, PlanError> {
         check_enabled(&session.lanes)?;
         check_names(&session.lanes)?;
-        let enabled = || session.lanes.iter().enumerate().filter(|(_, l)| l.enabled);
-        let colours = lanes::colours(&session.lanes);
-        let resolved = enabled().map(|(at, lane)| resolve_lane(session, at, lane, colours[at])).collect::<Result<Vec<_>, _>>()?;
-        let chunks = resolved.iter().filter_map(|r| r.kind.chunk(&r.params));
-        let step = chunks.min().unwrap_or(DEFAULT_STEP).max(1);
+        let (resolved, step) = resolve_lanes(session)?;
         let stream = stream(base_dir)?;
         let mut made = Made::default();
         let samples = SessionSamples { session, base: base_dir, stream: &stream };
         let lanes = resolved.into_iter().map(|r| r.plan(&samples, &mut made, step, cancel)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { session: session.clone(), stream, lanes, step })
+    }
+
+    /// A plan as it was, made of what was saved of it: the stream, and for each lane that runs what it was fitted to. Nothing is read or
+    /// fitted again.
+    ///
+    /// # Errors
+    /// The first thing that does not fit together.
+    pub(super) fn restored(session: &Session, stream: &Arc<Stream>, saved: Vec<Restored>) -> Result<Self, PlanError> {
+        check_enabled(&session.lanes)?;
+        check_names(&session.lanes)?;
+        let (resolved, step) = resolve_lanes(session)?;
+        if resolved.len() != saved.len() {
+            return Err(PlanError::NoLane);
+        }
+        let mut made = Made::default();
+        let lanes = resolved.into_iter().zip(saved).map(|(lane, saved)| lane.restore(saved, stream, &mut made, step));
+        Ok(Self { session: session.clone(), stream: Arc::clone(stream), lanes: lanes.collect::<Result<_, _>>()?, step })
     }
 
     fn check_memory(&self, limit: u64) -> Result<(), PlanError> {
@@ -217,6 +252,27 @@ impl Plan {
     pub fn step_at(&self, writes: usize) -> usize {
         writes.div_ceil(self.step)
     }
+}
+
+/// What was saved of a lane's plan.
+#[derive(Debug)]
+pub(super) struct Restored {
+    /// What the layer is built from.
+    pub arrays: Arrays,
+    /// What was said of it.
+    pub notes: Vec<String>,
+    /// True if it has a key/value head for each query head.
+    pub repeated: bool,
+}
+
+/// The lanes that run, each by itself, and the step of the timeline.
+fn resolve_lanes(session: &Session) -> Result<(Vec<ResolvedLane>, usize), PlanError> {
+    let colours = lanes::colours(&session.lanes);
+    let enabled = session.lanes.iter().enumerate().filter(|(_, l)| l.enabled);
+    let resolved = enabled.map(|(at, lane)| resolve_lane(session, at, lane, colours[at])).collect::<Result<Vec<_>, _>>()?;
+    let chunks = resolved.iter().filter_map(|r| r.kind.chunk(&r.params));
+    let step = chunks.min().unwrap_or(DEFAULT_STEP).max(1);
+    Ok((resolved, step))
 }
 
 /// An enabled lane whose parameters are checked by themselves; the stream comes next.
@@ -253,17 +309,13 @@ impl ResolvedLane {
         let learned = self.learned(samples)?;
         let mut notes = Vec::new();
         notes.extend(Some(learned.note).filter(|n| !n.is_empty()));
-        let own = if self.kind.wants_unit_vectors() && !stream.is_unit(UNIT_TOLERANCE) {
-            let own = made.unit.get_or_insert_with(|| Arc::new(stream.normalised()));
+        let own = self.own_stream(stream, !learned.arrays.is_empty(), made);
+        if made.unit.as_ref().is_some_and(|unit| Arc::ptr_eq(unit, &own)) {
             notes.extend_from_slice(&own.labels().notes[stream.labels().notes.len()..]);
-            Arc::clone(own)
-        } else if !learned.arrays.is_empty() && stream.kv_heads() < stream.query_heads() {
-            Arc::clone(made.repeated.get_or_insert_with(|| Arc::new(stream.repeated().into_owned())))
-        } else {
-            Arc::clone(stream)
-        };
+        }
         let chunk = self.kind.chunk(&self.params).unwrap_or(step);
-        let setup = Setup { stream: own, params: self.params, arrays: Arc::new(learned.arrays), chunk, hands: self.hands.into() };
+        let (params, hands) = (self.params.clone(), self.hands.clone().into());
+        let setup = Setup { stream: own, params, arrays: Arc::new(learned.arrays), chunk, hands };
         self.kind.check(&setup)?;
         let setup = fitting::fit(self.kind, setup, samples, &mut notes, cancel)?;
         if let Some((index, hand, reason)) = hand::first_wrong(self.kind, &setup) {
@@ -271,10 +323,38 @@ impl ResolvedLane {
         }
         notes.extend(self.kind.notes(&setup));
         notes.extend(setup.hands.iter().map(|h| hand::note(h, setup.chunk)));
+        Ok(self.finish(stream, setup, notes))
+    }
+
+    /// The stream as the lane takes it. `learned`: it has maps for each query head.
+    fn own_stream(&self, stream: &Arc<Stream>, learned: bool, made: &mut Made) -> Arc<Stream> {
+        if self.kind.wants_unit_vectors() && !stream.is_unit(UNIT_TOLERANCE) {
+            Arc::clone(made.unit.get_or_insert_with(|| Arc::new(stream.normalised())))
+        } else if learned && stream.kv_heads() < stream.query_heads() {
+            Arc::clone(made.repeated.get_or_insert_with(|| Arc::new(stream.repeated().into_owned())))
+        } else {
+            Arc::clone(stream)
+        }
+    }
+
+    /// The lane as it was planned before.
+    fn restore(self, saved: Restored, stream: &Arc<Stream>, made: &mut Made, step: usize) -> Result<PlanLane, PlanError> {
+        let own = self.own_stream(stream, saved.repeated, made);
+        let chunk = self.kind.chunk(&self.params).unwrap_or(step);
+        let (params, hands) = (self.params.clone(), self.hands.clone().into());
+        let setup = Setup { stream: own, params, arrays: Arc::new(saved.arrays), chunk, hands };
+        self.kind.check(&setup)?;
+        if let Some((index, hand, reason)) = hand::first_wrong(self.kind, &setup) {
+            return Err(PlanError::Hand { lane: self.name, index, hand, reason });
+        }
+        Ok(self.finish(stream, setup, saved.notes))
+    }
+
+    fn finish(self, stream: &Stream, setup: Setup, notes: Vec<String>) -> PlanLane {
         let mut channels = self.kind.channels(&setup);
         let own_channels = channels.len();
         channels.extend(metric::channels(stream));
-        Ok(PlanLane { name: self.name, index: self.index, colour: self.colour, kind: self.kind, setup, channels, own_channels, notes })
+        PlanLane { name: self.name, index: self.index, colour: self.colour, kind: self.kind, setup, channels, own_channels, notes }
     }
 }
 
@@ -339,8 +419,9 @@ pub fn check_names(lanes: &[LaneSpec]) -> Result<(), PlanError> {
 /// Loads the stream of a session's source; a task's with the session's seed.
 ///
 /// # Errors
-/// If the capture cannot be read, or the task cannot be as it is set.
+/// If the capture cannot be read or is another than the session names, or the task cannot be as it is set.
 pub fn load_stream(session: &Session, base_dir: Option<&Path>) -> Result<Arc<Stream>, PlanError> {
+    hash::check(&session.source, base_dir, &AtomicBool::new(false))?;
     load(session, base_dir).map(Arc::new)
 }
 

@@ -10,4 +10,4 @@ mod store;
 
 pub use block::{Piece, TraceBlock, Values};
 pub use channel::{Axis, CHOICE_MARGIN, ChannelSpec, Heads, Kind, Tolerance, Width};
-pub use store::{Channel, LaneTrace, StoreError};
+pub use store::{Channel, LaneTrace, StoreError, StoredHead};

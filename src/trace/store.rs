@@ -22,6 +22,9 @@ pub enum StoreError {
     Unknown(usize),
 }
 
+/// One head of a channel as it is stored: its numbers, and the length of each list where the channel has lists.
+pub type StoredHead = (Values, Option<Vec<u32>>);
+
 /// One head's entries of one channel.
 #[derive(Debug, Clone)]
 struct Column {
@@ -117,6 +120,46 @@ impl Channel {
         &self.wholes(head)[self.range(head, index)]
     }
 
+    /// The length of each list of a head, where the channel has lists.
+    #[must_use]
+    pub fn lengths(&self, head: usize) -> Option<Vec<u32>> {
+        let ends = &self.columns[head].ends;
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        (self.spec.width == Width::Ragged).then(|| starts.zip(ends).map(|(start, end)| (end - start) as u32).collect())
+    }
+
+    /// The channel with numbers that were stored: for each head its numbers, and the length of each list where it has lists.
+    fn filled(spec: &ChannelSpec, heads: usize, entries: usize, columns: Vec<StoredHead>) -> Result<Self, StoreError> {
+        let name = spec.name;
+        let shape = |found: String, expected: String| Err(StoreError::Shape { channel: name, found, expected });
+        if columns.len() != heads {
+            return shape(format!("{} heads", columns.len()), format!("{heads} heads"));
+        }
+        let mut channel = Self::new(spec.clone(), heads);
+        for (column, (values, lengths)) in channel.columns.iter_mut().zip(columns) {
+            let fits = match spec.kind {
+                Kind::Whole => matches!(values, Values::I32(_)),
+                Kind::Real => !matches!(values, Values::I32(_)),
+            };
+            if !fits {
+                return shape("another kind".to_owned(), format!("{:?}", spec.kind));
+            }
+            let numbers = match (spec.width, &lengths) {
+                (Width::Fixed(width), None) => entries.checked_mul(width),
+                (Width::Ragged, Some(lengths)) if lengths.len() == entries => Some(lengths.iter().map(|&n| n as usize).sum()),
+                _ => return shape(format!("lengths {:?}", lengths.map(|l| l.len())), format!("{:?} over {entries} entries", spec.width)),
+            };
+            if numbers != Some(values.len()) {
+                return shape(values.len().to_string(), format!("{numbers:?}"));
+            }
+            let mut end = 0;
+            column.ends = lengths.unwrap_or_default().iter().map(|&n| (end += n as usize, end).1).collect();
+            column.values = values;
+        }
+        channel.held = entries;
+        Ok(channel)
+    }
+
     fn append(&mut self, piece: &Piece) -> Result<(), StoreError> {
         let name = self.spec.name;
         if piece.range.start != self.held {
@@ -176,6 +219,27 @@ impl LaneTrace {
             Heads::Query => query_heads,
         };
         Self { channels: specs.iter().map(|s| Channel::new(s.clone(), heads(s))).collect(), generation: 0 }
+    }
+
+    /// A trace with numbers that were stored: for each channel how many entries it has, and its heads.
+    ///
+    /// # Errors
+    /// If the numbers of a channel are not as many, or not of the kind, that its spec says.
+    pub fn restored(
+        specs: &[ChannelSpec],
+        kv_heads: usize,
+        query_heads: usize,
+        channels: Vec<(usize, Vec<StoredHead>)>,
+    ) -> Result<Self, StoreError> {
+        if channels.len() != specs.len() {
+            return Err(StoreError::Unknown(channels.len()));
+        }
+        let heads = |spec: &ChannelSpec| match spec.heads {
+            Heads::KeyValue => kv_heads,
+            Heads::Query => query_heads,
+        };
+        let each = specs.iter().zip(channels).map(|(spec, (entries, columns))| Channel::filled(spec, heads(spec), entries, columns));
+        Ok(Self { channels: each.collect::<Result<_, _>>()?, generation: 1 })
     }
 
     /// Appends what a layer wrote.

@@ -153,6 +153,7 @@ impl<'a> Given<'a> {
         let lanes: Vec<LaneLook<'_>> = self.lanes.iter().map(lane).collect();
         let look = Look {
             plan: &self.run.plan,
+            session: &self.run.plan.session,
             lanes: &lanes,
             writes: self.writes,
             reached: self.reached,

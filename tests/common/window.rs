@@ -17,7 +17,7 @@ pub fn session() -> Session {
 
 /// A window without preferences in a theme.
 pub fn options(theme: ThemeChoice) -> Options {
-    Options { preferences: None, theme: Some(theme), without_times: true }
+    Options { theme: Some(theme), without_times: true, ..Options::default() }
 }
 
 /// A window on a session, its run complete and on screen.

@@ -7,10 +7,14 @@ use std::sync::atomic::AtomicBool;
 use eframe::egui::{Context, ViewportCommand};
 
 use crate::app::app::{App, Exporting};
-use crate::app::dialogs::{Dialog, Next};
-use crate::app::jobs::{Done, Prepared, Purpose};
+use crate::app::dialogs::{CaptureChoice, Dialog, LostCapture, Next};
+use crate::app::jobs::{Done, Opened, Purpose, Refused, SaveTrace, ToRun};
 use crate::app::layout::PanelLayout;
-use crate::session::Session;
+use crate::app::state::Run;
+use crate::export::ExportError;
+use crate::session::plan::PlanError;
+use crate::session::saved::{self, Saved};
+use crate::session::{Session, Source};
 
 impl App {
     /// Files dropped on the window: the first is opened.
@@ -60,6 +64,8 @@ impl App {
     pub(super) fn path_given(&mut self, purpose: Purpose, path: PathBuf) {
         match purpose {
             Purpose::Open => self.open(path),
+            Purpose::Capture => self.capture_found(&path),
+            Purpose::SavedTrace => self.save_with_trace(with_extension(path, saved::EXTENSION)),
             Purpose::SaveSession => self.save_to(with_extension(path, "ron")),
             Purpose::Picture => self.export_picture(with_extension(path, "png")),
             Purpose::Trace => self.export_trace(path),
@@ -69,6 +75,10 @@ impl App {
     }
 
     pub(in crate::app) fn save_to(&mut self, path: PathBuf) {
+        if has_trace(&path) {
+            self.save_with_trace(path);
+            return;
+        }
         let session = self.session();
         self.saving = Some(session.clone());
         self.jobs.save(session, path, self.base());
@@ -96,7 +106,9 @@ impl App {
         self.exporting = Some(Exporting { share: 0.0, cancel });
     }
 
-    pub(in crate::app) fn adopt(&mut self, path: PathBuf, session: Session, prepared: Prepared) {
+    /// Goes on with a session that was opened; `path` is its file, if it has one.
+    pub(in crate::app) fn adopt(&mut self, path: Option<PathBuf>, opened: Opened) {
+        let Opened { session, kept, run } = opened;
         // Whatever is still being checked belongs to the session that is leaving.
         self.ticket += 1;
         self.planning = false;
@@ -109,13 +121,152 @@ impl App {
         self.runs.clear();
         self.layout = PanelLayout::new(session.view.layout.as_deref());
         self.next_view = Some(session.view.clone());
-        self.kept = session.clone();
+        self.kept = kept;
         self.session = session;
-        self.notice = Some(format!("Opened {}", path.display()));
-        self.preferences.remember(&path);
-        self.path = Some(path);
+        if let Some(path) = &path {
+            self.notice = Some(format!("Opened {}", path.display()));
+            self.preferences.remember(path);
+            self.save_preferences();
+        }
+        self.path = path;
+        match run {
+            ToRun::Plan(prepared) => self.start(*prepared),
+            ToRun::Saved(saved, layers) => self.show_saved(*saved, layers),
+            ToRun::Not => self.replan(),
+        }
+    }
+
+    /// Shows a trace that was read from a file. Nothing is computed.
+    pub(in crate::app) fn show_saved(&mut self, saved: Saved, layers: Vec<u32>) {
+        self.layers = layers;
+        self.problem = None;
+        let request = self.runs.hold(saved);
+        self.engine.send(request);
+    }
+
+    /// A file was not opened: in words, or with a question about its capture.
+    pub(in crate::app) fn refused(&mut self, path: PathBuf, refused: Refused) {
+        self.notice = None;
+        match refused {
+            Refused::Words(message) => {
+                self.dialogs.error("The file cannot be opened", message);
+                self.give_up_opening(&path);
+            }
+            Refused::Capture { session, kept, error } => {
+                let found = if let PlanError::CaptureDiffers { found, .. } = &error { Some(found.clone()) } else { None };
+                let message = error.to_string();
+                self.dialogs.push(Dialog::Capture(LostCapture { path, session, kept, message, found }));
+            }
+        }
+    }
+
+    /// The file that the window was started on is not opened: the bundled capture is shown.
+    fn give_up_opening(&mut self, path: &Path) {
+        if self.opening.take_if(|p| *p == path).is_some() {
+            self.replan();
+        }
+    }
+
+    pub(in crate::app) fn capture_chosen(&mut self, lost: LostCapture, choice: CaptureChoice) {
+        match choice {
+            CaptureChoice::Find => {
+                self.finding = Some(lost);
+                self.jobs.pick(Purpose::Capture, String::new());
+            }
+            CaptureChoice::Take => {
+                let LostCapture { path, mut session, kept, found, .. } = lost;
+                if let Source::Capture(capture) = &mut session.source {
+                    capture.sha256 = found;
+                }
+                self.jobs.open_session(path, session, kept);
+            }
+            CaptureChoice::Without => {
+                let LostCapture { path, session, kept, .. } = lost;
+                self.adopt(Some(path), Opened { session: *session, kept: *kept, run: ToRun::Not });
+            }
+            CaptureChoice::Leave => self.give_up_opening(&lost.path),
+        }
+    }
+
+    /// A file was given for a session's capture.
+    fn capture_found(&mut self, file: &Path) {
+        let Some(LostCapture { path, mut session, kept, .. }) = self.finding.take() else { return };
+        if let Source::Capture(capture) = &mut session.source {
+            capture.path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        }
+        self.jobs.open_session(path, session, kept);
+    }
+
+    /// Saves the session with what its run has written, if the run is complete and of the session as it is set.
+    pub fn save_with_trace(&mut self, path: PathBuf) {
+        let of_session = !self.planning && !self.runs.waiting() && self.problem.is_none();
+        let complete = |r: &&Run| of_session && r.ended && r.error.is_none() && r.reached >= r.plan.stream.writes();
+        let Some((run, backend)) = self.runs.current().filter(complete).and_then(|r| Some((r, r.backend.clone()?))) else {
+            let message = "The run is not complete, or is not that of the session as it is set; it can be saved with its trace when it is.";
+            self.dialogs.error("Save with trace: not written", message);
+            self.after_saving = None;
+            return;
+        };
+        let cancel = Arc::new(AtomicBool::new(false));
+        let session = self.session();
+        let save = SaveTrace {
+            session: session.clone(),
+            base: self.base(),
+            path,
+            plan: Arc::clone(&run.plan),
+            traces: Arc::clone(&run.traces),
+            states: run.states.clone(),
+            backend,
+            spent: run.spent.clone(),
+        };
+        self.saving = Some(session);
+        self.jobs.save_with_trace(save, Arc::clone(&cancel));
+        self.exporting = Some(Exporting { share: 0.0, cancel });
+    }
+
+    pub(in crate::app) fn saved_with_trace(&mut self, path: &Path, result: Result<Box<Session>, ExportError>) {
+        self.exporting = None;
+        match result {
+            Ok(session) => {
+                self.notice = Some(format!("Wrote {}", path.display()));
+                self.is_saved(path, session.source);
+            }
+            Err(error) => {
+                (self.saving, self.after_saving) = (None, None);
+                self.notice = None;
+                if error == ExportError::Cancelled {
+                    self.notice = Some("Saving with the trace was cancelled".to_owned());
+                } else {
+                    self.dialogs.error(format!("{}: not written", Purpose::SavedTrace.title()), error.to_string());
+                }
+            }
+        }
+    }
+
+    /// The session is in the file `path` now, where its source is called so.
+    fn is_saved(&mut self, path: &Path, source: Source) {
+        if let Some(saved) = &mut self.saving {
+            // What was edited while the file was written stays edited.
+            if self.session.source == saved.source {
+                self.session.source = source.clone();
+            }
+            let old = std::mem::replace(&mut saved.source, source);
+            let source = &saved.source;
+            self.undo.each_session(|s| {
+                if s.source == old {
+                    s.source.clone_from(source);
+                }
+            });
+        }
+        if let Some(saved) = self.saving.take() {
+            self.kept = saved;
+        }
+        self.path = Some(path.to_owned());
+        self.preferences.remember(path);
         self.save_preferences();
-        self.start(prepared);
+        if let Some(next) = self.after_saving.take() {
+            self.go_on(next);
+        }
     }
 
     pub(in crate::app) fn written(&mut self, purpose: Purpose, path: &Path, result: Result<Vec<String>, String>) {
@@ -129,31 +280,9 @@ impl App {
                     self.dialogs.error("Written, with something left out", left_out.join("\n"));
                 }
                 if purpose == Purpose::SaveSession {
-                    // The capture's path in the file may be another now, as seen from the file's folder.
-                    if let Ok(Session { source, .. }) = Session::open(path)
-                        && let Some(saved) = &mut self.saving
-                    {
-                        // What was edited while the file was written stays edited.
-                        if self.session.source == saved.source {
-                            self.session.source = source.clone();
-                        }
-                        let old = std::mem::replace(&mut saved.source, source);
-                        let source = &saved.source;
-                        self.undo.each_session(|s| {
-                            if s.source == old {
-                                s.source.clone_from(source);
-                            }
-                        });
-                    }
-                    if let Some(saved) = self.saving.take() {
-                        self.kept = saved;
-                    }
-                    self.path = Some(path.to_owned());
-                    self.preferences.remember(path);
-                    self.save_preferences();
-                    if let Some(next) = self.after_saving.take() {
-                        self.go_on(next);
-                    }
+                    // The capture's path in the file may be another now, as seen from the file's folder; and it has its hash.
+                    let source = Session::open(path).map_or_else(|_| self.session.source.clone(), |s| s.source);
+                    self.is_saved(path, source);
                 }
             }
             Err(message) => {
@@ -170,6 +299,11 @@ impl App {
 /// True for a file that a session may be saved over: a capture may not.
 pub(super) fn is_session(path: &Path) -> bool {
     path.extension().is_none_or(|e| e != "safetensors")
+}
+
+/// True for a file that holds a session with its trace.
+pub(super) fn has_trace(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == saved::EXTENSION)
 }
 
 fn with_extension(path: PathBuf, extension: &str) -> PathBuf {

@@ -2,6 +2,7 @@
 
 mod files;
 mod find;
+mod recover;
 mod session;
 mod undo;
 mod view;
@@ -10,8 +11,8 @@ mod window;
 use eframe::egui::ViewportCommand;
 
 use crate::app::app::App;
-use crate::app::command::{Command, TimeCommand, WindowCommand};
-use crate::app::dialogs::{Answer, Next};
+use crate::app::command::{Command, NoteCommand, TimeCommand, WindowCommand};
+use crate::app::dialogs::{Answer, Dialog, Next};
 use crate::app::jobs::{Done, Purpose};
 
 impl App {
@@ -63,16 +64,11 @@ impl App {
                     Err(problem) => self.problem = Some(problem),
                 }
             }
-            Done::Opened { path, result } => match result {
-                Ok(opened) => self.adopt(path, opened.0, opened.1),
-                Err(message) => {
-                    self.notice = None;
-                    self.dialogs.error("The file cannot be opened", message);
-                    if self.opening.take_if(|p| *p == path).is_some() {
-                        self.replan();
-                    }
-                }
-            },
+            Done::Opened { path, result: Ok(opened) } => self.adopt(Some(path), *opened),
+            Done::Opened { path, result: Err(refused) } => self.refused(path, refused),
+            Done::Crashed(found) => self.crashed = found,
+            Done::Recovered { crashed, opened } => self.recovered(*crashed, *opened),
+            Done::SavedTrace { path, result } => self.saved_with_trace(&path, result),
             Done::Picked { purpose, path: Some(path), .. } => self.path_given(purpose, path),
             Done::Picked { purpose, path: None, at_once: true } => {
                 let note = "This system offers no file dialog, or it closed at once. The path can be typed here.";
@@ -95,6 +91,10 @@ impl App {
             Answer::Path { purpose, path } => self.path_given(purpose, path),
             Answer::NoPath(purpose) => self.path_refused(purpose),
             Answer::Leave { save: false, next } => self.go_on(next),
+            Answer::Capture { lost, choice } => self.capture_chosen(lost, choice),
+            Answer::Recover { file, choice } => self.recover_chosen(&file, choice),
+            Answer::Bookmark { position, caption: Some(caption) } => self.ask(NoteCommand::Bookmark { position, caption }.into()),
+            Answer::Bookmark { position, caption: None } => self.ask(NoteCommand::RemoveBookmark(position).into()),
             Answer::Leave { save: true, next } => {
                 // Without a file of its own, where to save is asked first.
                 self.after_saving = Some(next);
@@ -105,8 +105,15 @@ impl App {
 
     /// No path was given: what was to follow on the saving does not come.
     fn path_refused(&mut self, purpose: Purpose) {
-        if purpose == Purpose::SaveSession {
-            self.after_saving = None;
+        match purpose {
+            Purpose::SaveSession | Purpose::SavedTrace => self.after_saving = None,
+            // What becomes of the session is asked once more.
+            Purpose::Capture => {
+                if let Some(lost) = self.finding.take() {
+                    self.dialogs.push(Dialog::Capture(lost));
+                }
+            }
+            _ => {}
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::undo;
 use crate::app::app::App;
+use crate::app::bookmarks;
 use crate::app::command::{LaneCommand, SessionCommand};
 use crate::param::{ParamValue, Params};
 use crate::session::plan::check_names;
@@ -37,8 +38,8 @@ impl App {
             SessionCommand::ShownLaneOff { lane } => SessionCommand::LaneEnabled { lane: self.as_set(lane), enabled: false },
             other => other,
         };
-        // A colour is no number: the run on screen is shown in it as it is.
-        let same_run = matches!(command, SessionCommand::Lane(LaneCommand::Recolour { .. }));
+        // A colour is no number, and neither is a note: the run on screen is shown with it as it is.
+        let same_run = matches!(command, SessionCommand::Lane(LaneCommand::Recolour { .. }) | SessionCommand::Notes(_));
         let again = matches!(command, SessionCommand::Reset);
         let (title, thing) = undo::title(&command, &self.session, self.removed.as_ref().map(|(_, lane)| lane));
         let was = self.before();
@@ -60,6 +61,7 @@ impl App {
                     set(&mut task.params, name, value);
                 }
             }
+            SessionCommand::Notes(command) => bookmarks::edit(session, command),
             SessionCommand::Hand { lane, hand } => match lanes::branch(&mut session.lanes, lane, hand) {
                 Some(at) => self.notice = Some(format!("{} is a branch of {}", session.lanes[at].name, session.lanes[lane].name)),
                 None => self.notice = Some(format!("{MAX_LANES} lanes run already, and a branch is one more: switch one off first")),

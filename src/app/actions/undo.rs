@@ -1,7 +1,7 @@
 //! Taking edits back and making them again, and going back and forward through what was looked at.
 
 use crate::app::app::App;
-use crate::app::command::{LaneCommand, SessionCommand, TimeCommand};
+use crate::app::command::{LaneCommand, NoteCommand, SessionCommand, TimeCommand};
 use crate::app::params::accessible_name;
 use crate::app::undo::{Before, Thing, Was};
 use crate::panel::Selection;
@@ -62,12 +62,8 @@ impl App {
         if session == self.session {
             return;
         }
-        let mut recoloured = self.session.clone();
-        for (lane, like) in recoloured.lanes.iter_mut().zip(&session.lanes) {
-            lane.colour = like.colour;
-        }
-        // As with the edit itself: a colour is no number.
-        let same_run = recoloured == session;
+        // As with the edit itself: a colour is no number, and neither is a note.
+        let same_run = self.session.runs_as(&session);
         let names = |s: &Session| s.lanes.iter().filter(|l| l.enabled).map(|l| l.name.clone()).collect::<Vec<_>>();
         let lost = names(&session) != names(&self.session) || session.source != self.session.source;
         self.session = session;
@@ -108,6 +104,7 @@ pub(super) fn title(command: &SessionCommand, session: &Session, removed: Option
         SessionCommand::Lanes(_) => plain("other lanes"),
         SessionCommand::Whole { source, .. } => (format!("source, seed and lanes of {}", source_words(source)), None),
         SessionCommand::Lane(command) => lane_title(command, session, removed),
+        SessionCommand::Notes(command) => note_title(command),
         SessionCommand::LaneParam { lane, name, value } => {
             let owner = session.lanes.get(*lane);
             let spec = owner.and_then(|l| layer::kind(&l.layer)).and_then(|k| k.params().iter().find(|p| p.name == *name));
@@ -159,6 +156,26 @@ fn lane_title(command: &LaneCommand, session: &Session, removed: Option<&LaneSpe
     (text, None)
 }
 
+fn note_title(command: &NoteCommand) -> (String, Option<Thing>) {
+    match command {
+        NoteCommand::Title(title) => (format!("title {}", cut(title)), Some(Thing::Title)),
+        NoteCommand::Caption(_) => ("caption".to_owned(), Some(Thing::Caption)),
+        NoteCommand::Notes(_) => ("notes".to_owned(), Some(Thing::Notes)),
+        NoteCommand::Bookmark { position, caption } => (format!("bookmark {position} {}", cut(caption)), Some(Thing::Bookmark(*position))),
+        NoteCommand::RemoveBookmark(position) => (format!("delete bookmark {position}"), None),
+    }
+}
+
+/// The first letters of a text, of one line.
+fn cut(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let mut words: String = line.chars().take(WORDS).collect();
+    if words.len() < text.len() {
+        words.push('…');
+    }
+    words
+}
+
 fn name_of(session: &Session, lane: usize) -> &str {
     session.lanes.get(lane).map_or("a lane", |l| &l.name)
 }
@@ -174,9 +191,5 @@ fn source_words(source: &Source) -> String {
 fn param_title(owner: &str, spec: Option<&ParamSpec>, name: &str, value: Option<&ParamValue>) -> String {
     let what = spec.map_or_else(|| format!("{owner} {name}"), |spec| accessible_name(owner, spec));
     let value = value.map_or_else(|| "as by default".to_owned(), ToString::to_string);
-    let mut words: String = value.chars().take(WORDS).collect();
-    if words.len() < value.len() {
-        words.push('…');
-    }
-    format!("{what} {words}")
+    format!("{what} {}", cut(&value))
 }

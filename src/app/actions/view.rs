@@ -27,6 +27,8 @@ impl App {
             ViewCommand::Pin(pin) => selection.pin = pin,
             ViewCommand::PinHere => self.pin_here(),
             ViewCommand::FindEvent { forwards } => return self.find_event(forwards),
+            ViewCommand::FindBookmark { forwards } => return self.find_bookmark(forwards),
+            ViewCommand::Bookmark(bookmark) => return self.go_to_bookmark(bookmark),
             ViewCommand::Back => return self.revisit(false),
             ViewCommand::Forward => return self.revisit(true),
             ViewCommand::KvHead(head) => self.session.view.kv_head = head,

@@ -15,17 +15,20 @@ use crate::app::menu::MenuLook;
 use crate::app::undo::Thing;
 use crate::app::{hand, inspector, paint, palette, presets, theme};
 use crate::panel::{Look, PANELS, WindowLane};
+use crate::session::saved;
 
 impl App {
     pub(in crate::app) fn window_command(&mut self, command: WindowCommand) {
         match command {
             // There is nothing to save yet.
-            WindowCommand::Save | WindowCommand::SaveAs | WindowCommand::SaveAsPath if self.opening.is_some() => {}
+            WindowCommand::Save | WindowCommand::SaveAs | WindowCommand::SaveAsPath | WindowCommand::SaveWithTrace
+                if self.opening.is_some() => {}
             WindowCommand::Undo => self.step_back(false),
             WindowCommand::Redo => self.step_back(true),
             WindowCommand::Open => self.jobs.pick(Purpose::Open, String::new()),
             WindowCommand::OpenPath => self.ask_path(Purpose::Open, None),
             WindowCommand::OpenFile(path) => self.open(path),
+            WindowCommand::Save if self.exporting.is_some() && self.path.as_deref().is_some_and(super::files::has_trace) => {}
             WindowCommand::Save => match self.path.clone().filter(|p| super::files::is_session(p)) {
                 Some(path) => self.save_to(path),
                 None => self.jobs.pick(Purpose::SaveSession, self.suggested("ron")),
@@ -37,6 +40,9 @@ impl App {
             WindowCommand::ExportTrace => self.jobs.pick(Purpose::Trace, String::new()),
             WindowCommand::ExportSweep => self.jobs.pick(Purpose::Sweep, self.suggested("parquet")),
             WindowCommand::ExportEvents => self.jobs.pick(Purpose::Events, self.suggested("csv")),
+            WindowCommand::SaveWithTrace if self.exporting.is_some() => {}
+            WindowCommand::SaveWithTrace => self.jobs.pick(Purpose::SavedTrace, self.suggested(saved::EXTENSION)),
+            WindowCommand::BookmarkHere => self.ask_bookmark(),
             WindowCommand::Search => self.bar.search.open(),
             WindowCommand::CancelExport => {
                 if let Some(export) = &self.exporting {
@@ -165,6 +171,7 @@ impl App {
         let heads = paint::heads_shown(&run.plan, &self.session.view);
         let look = Look {
             plan: &run.plan,
+            session: &self.session,
             lanes: &lanes,
             writes: self.timeline.writes(),
             reached: run.reached,
@@ -237,7 +244,7 @@ impl App {
 
     pub(in crate::app) fn ask_path(&mut self, purpose: Purpose, note: Option<String>) {
         let text = match (purpose, &self.path) {
-            (Purpose::Open | Purpose::SaveSession, Some(path)) => path.display().to_string(),
+            (Purpose::Open | Purpose::SaveSession | Purpose::SavedTrace, Some(path)) => path.display().to_string(),
             _ => String::new(),
         };
         self.dialogs.push(Dialog::Path { purpose, text, note });
