@@ -275,6 +275,20 @@ impl Resolved {
     }
 }
 
+/// Every parameter as it was checked; `auto` where the stream decides.
+#[must_use]
+pub fn every(specs: &[ParamSpec], resolved: &Resolved) -> Params {
+    let value = |spec: &ParamSpec| match spec.kind {
+        ParamKind::Int { .. } => ParamValue::Int(resolved.int(spec.name)),
+        ParamKind::Float { .. } => ParamValue::Float(resolved.float(spec.name)),
+        ParamKind::AutoFloat { .. } => resolved.auto_float(spec.name).map_or(ParamValue::from("auto"), ParamValue::Float),
+        ParamKind::Choice { .. } => ParamValue::from(resolved.choice(spec.name)),
+        ParamKind::Bool { .. } => ParamValue::Bool(resolved.flag(spec.name)),
+        ParamKind::Text { .. } => ParamValue::from(resolved.text(spec.name)),
+    };
+    Params(specs.iter().map(|spec| (spec.name.to_owned(), value(spec))).collect())
+}
+
 impl ParamSpec {
     /// The value a user gets who sets nothing; `None` where it is taken from the stream.
     #[must_use]

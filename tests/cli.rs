@@ -40,7 +40,9 @@ fn run_writes_the_trace_and_the_table_and_names_them() {
     assert_eq!(code, 0, "{stderr}");
     // Standard output is data: the files' names, and nothing else.
     let files: Vec<&Path> = stdout.lines().map(Path::new).collect();
-    assert_eq!(files, [out.join("trace.npz"), out.join("tokens.csv")]);
+    let tables = ["tokens", "reads", "steps", "events", "centroids", "cache"].map(|t| format!("{t}.csv"));
+    let names = std::iter::once("trace.npz").chain(tables.iter().map(String::as_str)).chain(["README.md", "columns.json"]);
+    assert_eq!(files, names.map(|name| out.join(name)).collect::<Vec<_>>());
     assert!(stderr.contains("CPU") && stderr.contains("asked for"), "{stderr}");
     assert!(stderr.contains("relative error 0.000"), "full attention against itself: {stderr}");
     let mut npz = ndarray_npy::NpzReader::new(std::fs::File::open(files[0]).unwrap()).unwrap();
@@ -51,8 +53,8 @@ fn run_writes_the_trace_and_the_table_and_names_them() {
     let rows: Vec<_> = csv::Reader::from_path(files[1]).unwrap().into_records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 160);
     assert_eq!((&rows[159][0], rows.iter().filter(|r| r[1].contains('\n')).count() > 0), ("159", true));
-    // Nothing but the two files is left in the folder.
-    assert_eq!(std::fs::read_dir(&out).unwrap().count(), 2);
+    // Nothing but those files is left in the folder.
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), files.len());
     // `--set` was heard: the cache never holds more than 8 pairs.
     let count = names.iter().find(|n| n.starts_with("LoLA") && n.contains("cached_count")).unwrap();
     let counts: ndarray::ArrayD<i32> = npz.by_name(count).unwrap();
@@ -82,6 +84,14 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
         (&["events", &session, "--threshold", "cached_count[3]>1"], 2, &["cached_count[3]", "[0] to [0]"]),
         (&["events", "missing.ron"], 3, &["missing.ron"]),
         (&["events", &session, "--out", &format!("{session}/events.csv")], 6, &["short.ron"]),
+        (&["run", &session, "--out", &out, "--from", "100", "--to", "100"], 2, &["there are the writes 0 to 160"]),
+        (&["run", &session, "--out", &out, "--to", "161"], 2, &["there are the writes 0 to 160"]),
+        (&["run", &session, "--out", &out, "--lane", "LoLa"], 2, &["no lane `LoLa` runs", "did you mean `LoLA`?"]),
+        (&["run", &session, "--out", &out, "--arrays", "npz,none"], 2, &["`none` stands alone"]),
+        (&["run", &session, "--out", &out, "--tables", "xlsx"], 2, &["xlsx", "parquet"]),
+        (&["compare", &session, "--json", "--format", "csv"], 2, &["--json"]),
+        (&["completions", "tcsh"], 2, &["tcsh", "fish"]),
+        (&["man", "rum"], 2, &["did you mean `run`?"]),
         (&["bench", "ovk"], 2, &["no layer `ovk`", "did you mean `ovq`?"]),
         (&["verfy"], 2, &["did you mean `mnemoscope verify`?"]),
     ];
@@ -96,20 +106,32 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
     assert!(!Path::new(&out).exists(), "a run that cannot begin leaves no folder");
 }
 
-#[test]
-fn every_help_has_examples_and_exit_codes() {
+/// The subcommands, as the program lists them.
+fn subcommands() -> Vec<String> {
     let (code, stdout, _) = mnemoscope(&["--help"]);
     assert_eq!(code, 0);
-    let mut subcommands = vec!["run", "compare", "sweep", "verify", "inspect", "events", "devices", "bench"];
-    if cfg!(feature = "gui") {
-        subcommands.push("screenshot");
+    let listed = stdout.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    let names: Vec<String> = listed
+        .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
+        .filter_map(|l| l.split_whitespace().next())
+        .map(str::to_owned)
+        .filter(|n| n != "help")
+        .collect();
+    for known in ["run", "compare", "sweep", "verify", "inspect", "events", "devices", "bench", "completions", "man"] {
+        assert!(names.iter().any(|n| n == known), "{known} is not among {names:?}");
     }
-    assert!(subcommands.iter().all(|s| stdout.contains(s)), "{stdout}");
-    for subcommand in subcommands {
-        let (code, stdout, _) = mnemoscope(&[subcommand, "--help"]);
-        assert_eq!(code, 0);
+    names
+}
+
+#[test]
+fn every_help_has_examples_and_exit_codes() {
+    let codes = "Exit codes: 0 done; 1 a check failed; 2 wrong use; 3 a session or capture cannot be read; 4 no such device; 5 the run failed; 6 a file cannot be written; 7 no window; 130 interrupted.";
+    for subcommand in subcommands() {
+        let (code, stdout, stderr) = mnemoscope(&[&subcommand, "--help"]);
+        assert_eq!((code, stderr.as_str()), (0, ""));
         let example = format!("  mnemoscope {subcommand}");
-        assert!(stdout.contains("Examples:") && stdout.contains(&example) && stdout.contains("Exit codes:"), "{stdout}");
+        let one_line = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(stdout.contains("Examples:") && stdout.contains(&example) && one_line.contains(codes), "{stdout}");
     }
 }
 
@@ -185,6 +207,128 @@ fn what_is_an_event_can_be_said_and_json_says_what_was_looked_for() {
     assert_eq!(counts, ["1", "2", "3", "4"].map(|i| (i.to_owned(), "16".to_owned())), "{stdout}");
 }
 
+/// Every example of a help is a command line that the program understands, up to a file that is not there.
+#[test]
+fn every_example_is_understood() {
+    for subcommand in subcommands() {
+        let (_, stdout, _) = mnemoscope(&[&subcommand, "--help"]);
+        let examples = stdout.lines().filter_map(|l| l.strip_prefix("  mnemoscope ")).collect::<Vec<_>>();
+        assert!(!examples.is_empty(), "{subcommand}");
+        for example in examples {
+            // What stands behind the command: a pipe, a file, or what it does.
+            let command = example.split(" | ").next().unwrap().split(" > ").next().unwrap().split(" >> ").next().unwrap();
+            let command = command.split("   ").next().unwrap();
+            let words: Vec<String> = command.split_whitespace().map(|w| w.trim_matches(['\'', '"']).to_owned()).collect();
+            let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
+            // Help comes before anything is done, but after what does not exist has been refused.
+            args.push("--help");
+            let (code, stdout, stderr) = mnemoscope(&args);
+            assert_eq!((code, stderr.as_str()), (0, ""), "{example}");
+            assert!(stdout.contains("Usage: mnemoscope"), "{example}");
+        }
+    }
+}
+
+/// Data for programs: JSON and nothing else on standard output, whatever is said beside it.
+#[test]
+fn standard_output_is_data_alone() {
+    let (dir, session) = folder();
+    let out = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (run, sweep) = (out("run"), out("s.parquet"));
+    let cases: &[&[&str]] = &[
+        &["run", &session, "--out", &run, "--json", "--arrays", "none", "--tables", "none"],
+        &["compare", &session, "--json"],
+        &["sweep", &session, "--vary", "OVQ.n_max=8,16", "--out", &sweep, "--json"],
+        &["inspect", &session, "--json"],
+        &["devices", "--json"],
+        &["bench", "full", "--tokens", "64", "--repeat", "1", "--json"],
+    ];
+    let mut read = Vec::new();
+    for args in cases {
+        let (code, stdout, stderr) = mnemoscope(args);
+        assert_eq!(code, 0, "{args:?}: {stderr}");
+        let value: serde_json::Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{args:?}: {e}: {stdout}"));
+        assert!(value.is_object(), "{args:?}");
+        read.push(value);
+    }
+    let files: Vec<&str> = read[0]["files"].as_array().unwrap().iter().map(|f| f.as_str().unwrap()).collect();
+    assert_eq!(files, ["README.md", "columns.json"].map(|name| format!("{run}/{name}")));
+    let names: Vec<&str> = read[0]["lanes"].as_array().unwrap().iter().map(|l| l["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["OVQ", "LoLA", "full"]);
+    assert_eq!(read[0]["lanes"][2]["score"]["relative_error"].as_f64(), Some(0.0), "full attention against itself");
+    assert_eq!((read[2]["pieces"].as_u64(), read[2]["scored"].as_u64()), (Some(4), Some(4)), "{}", read[2]);
+    // Every subcommand that computes or lists something has it.
+    for subcommand in ["run", "compare", "sweep", "verify", "inspect", "events", "devices", "bench"] {
+        assert!(mnemoscope(&[subcommand, "--help"]).1.contains("--json"), "{subcommand}");
+    }
+}
+
+#[test]
+fn a_part_of_a_run_is_written_in_the_formats_asked_for() {
+    let (dir, session) = folder();
+    let out = dir.path().join("part");
+    let args = ["run", &session, "--out", out.to_str().unwrap(), "--from", "40", "--to", "100", "--lane", "LoLA", "--lane", "OVQ"];
+    let formats = ["--arrays", "safetensors", "--tables", "jsonl,parquet"];
+    let (code, stdout, stderr) = mnemoscope(&[&args[..], &formats[..]].concat());
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(stdout.lines().count(), 1 + 2 * 6 + 2);
+    let file = std::fs::read(out.join("trace.safetensors")).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&file).unwrap();
+    assert_eq!(tensors.tensor("writes").unwrap().shape(), [60]);
+    // Chunks of 64 and of 32: 0 and 1; 1 to 3.
+    assert_eq!(tensors.tensor("OVQ.steps").unwrap().shape(), [2]);
+    assert_eq!(tensors.tensor("LoLA.steps").unwrap().shape(), [3]);
+    assert!(tensors.names().iter().all(|n| !n.starts_with("full.")));
+    let lines = std::fs::read_to_string(out.join("tokens.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!((first["index"].as_u64(), lines.lines().count()), (Some(40), 60));
+    let readme = std::fs::read_to_string(out.join("README.md")).unwrap();
+    assert!(readme.contains("the writes 40 to 100 of 160"), "{readme}");
+}
+
+/// Each script is one that its shell reads, where the shell is here, and knows every subcommand.
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    for (shell, check) in [("bash", Some("bash")), ("zsh", Some("zsh")), ("fish", Some("fish")), ("powershell", None)] {
+        let (code, stdout, stderr) = mnemoscope(&["completions", shell]);
+        assert_eq!((code, stderr.as_str()), (0, ""));
+        for subcommand in subcommands() {
+            assert!(stdout.contains(&subcommand), "{shell} does not know {subcommand}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("script");
+        std::fs::write(&script, &stdout).unwrap();
+        if let Some(program) = check
+            && let Ok(read) = std::process::Command::new(program).arg("-n").arg(&script).output()
+        {
+            assert!(read.status.success(), "{shell}: {}", String::from_utf8_lossy(&read.stderr));
+        }
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_subcommand() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("man1");
+    let (code, stdout, _) = mnemoscope(&["man", "--out", out.to_str().unwrap()]);
+    assert_eq!(code, 0);
+    let mut expected: Vec<String> = subcommands().iter().map(|s| format!("mnemoscope-{s}.1")).collect();
+    expected.push("mnemoscope.1".to_owned());
+    expected.sort();
+    let mut names: Vec<String> = std::fs::read_dir(&out).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!((names, stdout.lines().count()), (expected.clone(), expected.len()));
+    let page = std::fs::read_to_string(out.join("mnemoscope-run.1")).unwrap();
+    assert_eq!(mnemoscope(&["man", "run"]).1, page);
+    for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "EXIT STATUS"] {
+        assert!(page.lines().any(|l| l == format!(".SH {section}") || l == format!(".SH \"{section}\"")), "{section}: {page}");
+    }
+    assert!(page.contains("\\-\\-arrays") && page.contains("  mnemoscope run \\-\\-out out"), "{page}");
+    let (code, stdout, stderr) = mnemoscope(&["man"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert!(stdout.contains(".TH MNEMOSCOPE") && stdout.contains("mnemoscope\\-run"), "{stdout}");
+}
+
 #[test]
 fn devices_says_what_each_choice_takes() {
     let (code, stdout, stderr) = mnemoscope(&["devices", "--json"]);
@@ -242,9 +386,10 @@ fn a_terminated_run_leaves_no_half_file() {
     assert!(killed.success());
     let code = child.wait().unwrap().code();
     // Caught before the handler was set, at work, or at the end: in no case is there half a file.
-    let files: Vec<_> = std::fs::read_dir(&out).unwrap().map(|f| f.unwrap().file_name()).collect();
+    let files: Vec<_> = std::fs::read_dir(&out).into_iter().flatten().map(|f| f.unwrap().file_name()).collect();
     match code {
-        Some(0) => assert_eq!(files.len(), 2, "{files:?}"),
-        _ => assert!(files.iter().all(|f| f == "trace.npz"), "{code:?}: {files:?}"),
+        Some(0) => assert_eq!(files.len(), 9, "{files:?}"),
+        // No file of the trace; the folder, or a folder of unfinished files, only where the handler was not set yet.
+        _ => assert!(files.iter().all(|f| f.to_string_lossy().ends_with(".part")), "{code:?}: {files:?}"),
     }
 }

@@ -1,7 +1,9 @@
-//! Reads an export back with NumPy and pandas, and a sweep with pandas and pyarrow, as a user would.
+//! Reads an export back with NumPy and pandas, and a sweep with pandas and pyarrow, as a user would; and runs the Python package's own
+//! tests, and its notebook, on an export of every format.
 //!
 //! Skipped with a word where Python lacks them; `MNEMOSCOPE_REQUIRE_PYTHON=1` makes that a failure.
 
+use std::path::Path;
 use std::process::Command;
 
 /// What a notebook would check of the bundled capture's trace: names, shapes, and that the arrays tell one story.
@@ -46,6 +48,9 @@ ids, at = trace["LoLA.candidates"], trace["LoLA.candidates_offsets"][0]
 scores = trace["LoLA.scores"][0]
 for step in range(len(at) - 1):
     assert np.array_equal(np.nonzero(~np.isnan(scores[step]))[0], ids[at[step]:at[step + 1]]), step
+import json
+about = json.loads(str(trace["metadata"]))
+assert set(about["arrays"]) == set(trace.files) - {"metadata"}
 print("read", len(trace.files), "arrays and", len(tokens.columns), "columns")
 "#;
 
@@ -123,4 +128,73 @@ fn pandas_and_pyarrow_read_a_sweep() {
     let read = python().args(["-c", SWEEP]).arg(&out).output().unwrap();
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     assert!(String::from_utf8_lossy(&read.stdout).starts_with("read 8 rows"), "{read:?}");
+}
+
+/// Runs Python in the folder of the package, on a bundle; nothing where Python lacks one of these modules.
+fn python_on(bundle: &Path, modules: &str, args: &[&str]) -> Option<std::process::Output> {
+    let python = || {
+        let mut python = Command::new("python3");
+        python.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("python")).env("MNEMOSCOPE_BUNDLE", bundle);
+        // Nothing of a run of the tests stays in the source.
+        python.env("PYTHONDONTWRITEBYTECODE", "1").env("MPLBACKEND", "agg");
+        python
+    };
+    if !python().args(["-c", &format!("import {modules}")]).output().is_ok_and(|o| o.status.success()) {
+        assert!(std::env::var_os("MNEMOSCOPE_REQUIRE_PYTHON").is_none(), "python3 with {modules} is required, and not here");
+        eprintln!("skipped: python3 with {modules} is not here");
+        return None;
+    }
+    Some(python().args(args).output().unwrap())
+}
+
+/// Runs the notebook cell by cell, and keeps the pictures that it draws.
+const NOTEBOOK: &str = r#"
+import base64, os, sys
+import nbformat
+from nbclient import NotebookClient
+
+folder = sys.argv[1]
+notebook = nbformat.read("notebooks/panels.ipynb", as_version=4)
+assert all(not cell.get("outputs") for cell in notebook.cells), "the notebook is kept without outputs"
+NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": "notebooks"}}).execute()
+pictures = 0
+for cell in notebook.cells:
+    for output in cell.get("outputs", ()):
+        if "image/png" in output.get("data", {}):
+            pictures += 1
+            with open(os.path.join(folder, f"panel-{pictures}.png"), "wb") as file:
+                file.write(base64.b64decode(output["data"]["image/png"]))
+print("drew", pictures)
+"#;
+
+#[test]
+fn the_package_reads_a_fresh_export_and_its_notebook_draws_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    assert_cmd::Command::cargo_bin("mnemoscope")
+        .unwrap()
+        .args(["run", "bundled", "--backend", "cpu", "--arrays", "npz,safetensors", "--tables", "csv,jsonl,parquet", "--out"])
+        .arg(&out)
+        .assert()
+        .success();
+    let args = ["-W", "error::ResourceWarning", "-m", "unittest", "discover", "-s", "tests"];
+    if let Some(tests) = python_on(&out, "numpy, pandas, pyarrow", &args) {
+        let said = String::from_utf8_lossy(&tests.stderr);
+        assert!(tests.status.success() && said.contains("OK"), "{said}");
+    }
+    // Without pandas and pyarrow too: `-S` would take NumPy away with them, so they are hidden.
+    let hide = "import sys; sys.modules['pandas'] = sys.modules['pyarrow'] = None\n\
+                import importlib.util as u; find = u.find_spec\n\
+                u.find_spec = lambda name, package=None: None if name in ('pandas', 'pyarrow') else find(name, package)\n\
+                import unittest; unittest.main(module=None, argv=['unittest', 'discover', '-s', 'tests'])";
+    if let Some(tests) = python_on(&out, "numpy", &["-c", hide]) {
+        let said = String::from_utf8_lossy(&tests.stderr);
+        assert!(tests.status.success() && said.contains("OK"), "{said}");
+    }
+    let pictures = std::env::var_os("MNEMOSCOPE_PANELS").map_or_else(|| folder.path().to_owned(), std::path::PathBuf::from);
+    let modules = "numpy, matplotlib, nbformat, nbclient, ipykernel";
+    if let Some(drawn) = python_on(&out, modules, &["-c", NOTEBOOK, pictures.to_str().unwrap()]) {
+        assert!(drawn.status.success(), "{}", String::from_utf8_lossy(&drawn.stderr));
+        assert_eq!(String::from_utf8_lossy(&drawn.stdout).trim(), "drew 3");
+    }
 }

@@ -269,18 +269,19 @@ impl Jobs {
         });
     }
 
-    /// Writes a run's trace and its lanes' last states into a folder; `cancel` ends it early.
+    /// Writes what is asked for of a run's trace and its lanes' last states into a folder; `cancel` ends it early.
     pub fn export(
         &self,
         plan: Arc<Plan>,
         traces: Arc<Vec<LaneTrace>>,
         states: Vec<Arc<Snapshot>>,
+        request: export::Request,
         folder: PathBuf,
         cancel: Arc<AtomicBool>,
     ) {
         let mut progress = self.progress();
         self.run(move || {
-            let result = export::trace(&plan, &traces, &states, &folder, &mut progress, &cancel);
+            let result = export::trace(&plan, &traces, &states, &request, &folder, &mut progress, &cancel);
             let result = result.map(|w| w.left_out).map_err(|e| e.to_string());
             Done::Written { purpose: Purpose::Trace, path: folder, result }
         });

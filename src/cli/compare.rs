@@ -37,6 +37,10 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
+    /// Print JSON: the same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+
     /// Leave lanes out that are switched off.
     #[arg(long)]
     enabled: bool,
@@ -79,7 +83,7 @@ impl Args {
         let title = table.stream.labels().title.as_str();
         eprintln!("{title}, on {} ({}).", table.backend.adapter, table.backend.reason);
         table.tell_notes();
-        match self.format {
+        match if self.json { Format::Json } else { self.format } {
             Format::Text => table.text(out)?,
             Format::Csv => table.csv(out)?,
             Format::Json => table.json(out)?,
@@ -339,11 +343,11 @@ const COLUMNS: [&str; 23] = [
     "error",
 ];
 
-fn backend(info: &BackendInfo) -> Value {
+pub(super) fn backend(info: &BackendInfo) -> Value {
     json!({ "gpu": info.gpu, "adapter": info.adapter, "reason": info.reason })
 }
 
-fn summary_json(summary: Option<Summary>) -> Value {
+pub(super) fn summary_json(summary: Option<Summary>) -> Value {
     let Some(summary) = summary else { return Value::Null };
     match summary {
         Summary::Recall { correct, reads } => {

@@ -90,7 +90,7 @@ impl CliError {
     pub fn code(&self) -> u8 {
         match self {
             Self::Verify(_) => 1,
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Export(ExportError::Request { .. }) => 2,
             Self::Session(_) | Self::Plan { .. } | Self::SweepFile(_) => 3,
             Self::Run(RunError::Cancelled) | Self::Export(ExportError::Cancelled) => 130,
             Self::Device(_) | Self::Run(RunError::Backend(_)) => 4,

@@ -7,10 +7,12 @@
 
 mod bench;
 mod compare;
+mod completions;
 mod devices;
 mod error;
 mod events;
 mod inspect;
+mod man;
 mod run;
 #[cfg(feature = "gui")]
 mod screenshot;
@@ -45,6 +47,16 @@ Examples:
   mnemoscope run --out out                       the bundled capture
   mnemoscope run session.ron --out out --backend cpu --seed 3
   mnemoscope run my_model.safetensors --out out --set LoLA.cache=256 --set OVQ.n_max=1024
+  mnemoscope run session.ron --out out --arrays safetensors --tables parquet
+  mnemoscope run session.ron --out out --from 640 --to 768 --lane LoLA --arrays none --tables csv,jsonl
+  mnemoscope run session.ron --out out --json | jq -r '.lanes[] | [.name, .seconds] | @tsv'
+
+DIR then holds the arrays (trace.npz, trace.safetensors), the tables (tokens, reads, steps, events, centroids, cache), and README.md and
+columns.json, which say what every name in them means. They come together at the end or not at all, and take the place of an earlier trace
+in DIR; a README.md or columns.json that no trace came with is never overwritten.
+
+--from A --to B keeps the writes from A on and before B; the reads whose newest visible write is one of them; of each lane the steps whose
+chunk holds one of them; and what a memory holds at the end of those steps. Numbers in the files are those of the whole run.
 
 Names of files go to standard output; the backend, why it was taken and a line a lane to standard error.";
 
@@ -52,6 +64,7 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   mnemoscope compare session.ron                 a row a lane: recall, state, arithmetic, time
   mnemoscope compare session.ron --seeds 5 --backend cpu
+  mnemoscope compare session.ron --json | jq '.lanes[].score'
   mnemoscope compare session.ron --set task.T=8192 --set OVQ.n_max=1024 --format csv > recall.csv
 
 All lanes run, those that are switched off too (--enabled leaves them out), in groups of 8. Accuracy is over all reads of all
@@ -67,6 +80,7 @@ Examples:
   mnemoscope sweep session.ron --vary OVQ+VQ.n_max=64,256,1024 --vary task.T=2048..16384:log2 --out grid.parquet
   mnemoscope sweep session.ron --vary LoLA.score=sre,fifo,random --vary LoLA.cache=0..256:5 --out scores.parquet
   mnemoscope sweep session.ron --vary OVQ.n_max=64..4096:log2 --shard 2/8 --out ovq.parquet
+  mnemoscope sweep session.ron --vary OVQ.n_max=64,256 --out ovq.parquet --json
 
 VALUES: a list `64,128,256` or `plateau,linear`; `0..1:5` is 5 points, evenly; `64..4096:log2` is 64 and its doubles; `1..1000:log7`
 is 7 points, evenly in the logarithm. Whole numbers are rounded. Several lanes are joined by `+`; `task` is the task.
@@ -126,20 +140,51 @@ Examples:
   mnemoscope screenshot bundled --out shot.png
   mnemoscope screenshot session.ron --step 12 --token 705 --theme light --size 1920x1080 --scale 2 --out shot.png";
 
-const CODES: &str = "\
-Exit codes: 0 done; 1 a check failed; 2 wrong use; 3 a session or capture cannot be read; 4 no such device;
-5 the run failed; 6 a file cannot be written; 7 no window; 130 interrupted.";
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  mnemoscope completions bash > ~/.local/share/bash-completion/completions/mnemoscope
+  mnemoscope completions zsh > ~/.zfunc/_mnemoscope
+  mnemoscope completions fish > ~/.config/fish/completions/mnemoscope.fish
+  mnemoscope completions powershell >> $PROFILE";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  mnemoscope man | man -l -                      the program's page
+  mnemoscope man run | man -l -                  a subcommand's
+  mnemoscope man --out ~/.local/share/man/man1   all of them, for `man mnemoscope-run`";
+
+/// The program's name.
+const NAME: &str = "mnemoscope";
+
+/// The exit codes, by kind of failure: [`CliError::code`].
+const CODES: [(u8, &str); 9] = [
+    (0, "done"),
+    (1, "a check failed"),
+    (2, "wrong use"),
+    (3, "a session or capture cannot be read"),
+    (4, "no such device"),
+    (5, "the run failed"),
+    (6, "a file cannot be written"),
+    (7, "no window"),
+    (130, "interrupted"),
+];
 
 /// What `--help` ends with: examples, then the exit codes.
 fn long(examples: &str) -> String {
-    format!("{examples}\n\n{CODES}")
+    let codes = CODES.map(|(code, meaning)| format!("{code} {meaning}")).join("; ");
+    format!("{examples}\n\nExit codes: {codes}.")
+}
+
+/// The command line's description.
+fn command() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
 }
 
 /// An explorer of how attention layers remember: OVQ, LoLA and the layers they compete with, chunk by chunk.
 ///
 /// Without a subcommand the window opens, on FILE or on the bundled capture of a real model.
 #[derive(Debug, Parser)]
-#[command(name = "mnemoscope", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES, after_long_help = long(EXAMPLES))]
+#[command(name = NAME, version, args_conflicts_with_subcommands = true, after_help = EXAMPLES, after_long_help = long(EXAMPLES))]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -150,7 +195,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a session with no window and write its trace: every channel (trace.npz) and a row a token (tokens.csv).
+    /// Run a session with no window and write its trace: every channel as arrays, and tables of tokens, reads, steps, events, centroids
+    /// and cached pairs.
     #[command(after_help = RUN_EXAMPLES, after_long_help = long(RUN_EXAMPLES))]
     Run(run::Args),
     /// Print the recall table of a session: what every lane scores, over one or more seeds, and what its memory costs.
@@ -174,6 +220,12 @@ enum Command {
     /// Measure the layers' speed on this machine, on the CPU and on the GPU.
     #[command(after_help = BENCH_EXAMPLES, after_long_help = long(BENCH_EXAMPLES))]
     Bench(bench::Args),
+    /// Print a script that completes this command line in a shell.
+    #[command(after_help = COMPLETIONS_EXAMPLES, after_long_help = long(COMPLETIONS_EXAMPLES))]
+    Completions(completions::Args),
+    /// Print a page of the manual, or write all of them.
+    #[command(after_help = MAN_EXAMPLES, after_long_help = long(MAN_EXAMPLES))]
+    Man(man::Args),
     /// Draw the window into a PNG, with no display.
     #[cfg(feature = "gui")]
     #[command(after_help = SCREENSHOT_EXAMPLES, after_long_help = long(SCREENSHOT_EXAMPLES))]
@@ -199,6 +251,8 @@ pub fn main() -> ExitCode {
                 Command::Events(args) => args.execute(&mut out),
                 Command::Devices(args) => args.execute(&mut out),
                 Command::Bench(args) => args.execute(&mut out),
+                Command::Completions(args) => args.execute(&mut out),
+                Command::Man(args) => args.execute(&mut out),
                 #[cfg(feature = "gui")]
                 Command::Screenshot(args) => args.execute(),
             };
@@ -217,12 +271,10 @@ pub fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -39,6 +39,10 @@ pub struct Args {
     /// The Parquet file; what it holds already is not computed again.
     #[arg(long, value_name = "FILE.parquet")]
     out: PathBuf,
+
+    /// Print JSON: the file, how many rows it has, what was done here and what could not run.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
@@ -62,7 +66,8 @@ impl Args {
         let missing = store.missing(&sweep, self.shard);
         let backend = scorer.backend();
         eprintln!("On {} ({}).", backend.adapter, backend.reason);
-        eprintln!("{} pieces of work, {} done before, {} to do here.", sweep.pieces().len(), store.done(), missing.len());
+        let done_before = store.done();
+        eprintln!("{} pieces of work, {} done before, {} to do here.", sweep.pieces().len(), done_before, missing.len());
         // Before the work, not after it: a file that cannot be written is said at once.
         let mut keeper =
             Keeper { store, bar: Bar::new("pieces"), saved: Instant::now(), scored: 0, failed: Vec::new(), unable: Vec::new() };
@@ -79,7 +84,16 @@ impl Args {
             eprintln!("Stopped with {scored} more pieces done; the same command goes on from there.");
         }
         end.map_err(|e| self.failed(e))?;
-        writeln!(out, "{}", store.path().display())?;
+        if self.json {
+            let all = serde_json::json!({
+                "version": env!("CARGO_PKG_VERSION"), "file": store.path().display().to_string(), "pieces": sweep.pieces().len(),
+                "done_before": done_before, "missing": missing.len(), "scored": scored, "failed": failed, "unable": unable,
+                "backend": super::compare::backend(scorer.backend()),
+            });
+            writeln!(out, "{all:#}")?;
+        } else {
+            writeln!(out, "{}", store.path().display())?;
+        }
         // Some points may well be impossible; if all are, something is wrong.
         if scored == 0 && !unable.is_empty() { Err(CliError::Lanes(unable.join(", "))) } else { Ok(()) }
     }

@@ -1,7 +1,7 @@
 //! Tables of columns as Parquet files, for pandas, Polars, `DuckDB` and the like; and such a file read back.
 //!
-//! A file holds one row group of flat columns, none of them compressed, each of which may lack values anywhere. What a column
-//! means stands in the file's metadata under the column's name.
+//! A file holds flat columns, none of them compressed, each of which may lack values anywhere: in one row group ([`Table::write`]), or
+//! in several, one after the other ([`Stream`]). What a column means stands in the file's metadata under the column's name.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -37,8 +37,12 @@ pub enum Column {
     Text(Vec<Option<String>>),
     /// Real numbers, float64.
     Real(Vec<Option<f64>>),
+    /// Real numbers, float32. Written, but not read back.
+    Single(Vec<Option<f32>>),
     /// Whole numbers that are not negative, 64 bits.
     Whole(Vec<Option<u64>>),
+    /// Whole numbers, 64 bits with a sign. Read back as [`Column::Whole`], where none is negative.
+    Integer(Vec<Option<i64>>),
     /// Yes or no.
     Flag(Vec<Option<bool>>),
 }
@@ -50,7 +54,9 @@ impl Column {
         match self {
             Self::Text(v) => v.len(),
             Self::Real(v) => v.len(),
+            Self::Single(v) => v.len(),
             Self::Whole(v) => v.len(),
+            Self::Integer(v) => v.len(),
             Self::Flag(v) => v.len(),
         }
     }
@@ -68,6 +74,8 @@ impl Column {
                 of(Physical::BYTE_ARRAY).with_converted_type(ConvertedType::UTF8).with_logical_type(Some(LogicalType::String)).build()
             }
             Self::Real(_) => of(Physical::DOUBLE).build(),
+            Self::Single(_) => of(Physical::FLOAT).build(),
+            Self::Integer(_) => of(Physical::INT64).build(),
             Self::Whole(_) => of(Physical::INT64).with_converted_type(ConvertedType::UINT_64).build(),
             Self::Flag(_) => of(Physical::BOOLEAN).build(),
         }
@@ -87,8 +95,16 @@ impl Column {
                 let (values, levels) = split(column, |x| *x);
                 w.write_batch(&values, Some(&levels), None)?;
             }
+            (Self::Single(column), ColumnWriter::FloatColumnWriter(w)) => {
+                let (values, levels) = split(column, |x| *x);
+                w.write_batch(&values, Some(&levels), None)?;
+            }
             (Self::Whole(column), ColumnWriter::Int64ColumnWriter(w)) => {
                 let (values, levels) = split(column, |n| n.cast_signed());
+                w.write_batch(&values, Some(&levels), None)?;
+            }
+            (Self::Integer(column), ColumnWriter::Int64ColumnWriter(w)) => {
+                let (values, levels) = split(column, |n| *n);
                 w.write_batch(&values, Some(&levels), None)?;
             }
             (Self::Flag(column), ColumnWriter::BoolColumnWriter(w)) => {
@@ -134,31 +150,10 @@ impl Table {
     /// # Errors
     /// If `out` cannot be written to, or columns differ in length.
     pub fn write(&self, out: impl Write + Send) -> io::Result<()> {
-        self.write_file(out).map_err(|error| match error {
-            ParquetError::External(inner) => inner.downcast::<io::Error>().map_or_else(io::Error::other, |e| *e),
-            other => io::Error::other(other.to_string()),
-        })
-    }
-
-    fn write_file(&self, out: impl Write + Send) -> Result<(), ParquetError> {
-        let fields = self.columns.iter().map(|(name, c)| c.schema(name).map(TypePtr::new)).collect::<Result<Vec<_>, _>>()?;
-        let schema = Arc::new(Type::group_type_builder("table").with_fields(fields).build()?);
-        let metadata = self.metadata.iter().map(|(k, v)| KeyValue::new(k.clone(), v.clone())).collect();
-        let program = concat!("mnemoscope ", env!("CARGO_PKG_VERSION"));
-        let properties = WriterProperties::builder().set_created_by(program.to_owned()).set_key_value_metadata(Some(metadata)).build();
-        let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
-        let mut group = file.next_row_group()?;
-        for (_, column) in &self.columns {
-            if column.len() != self.rows() {
-                return Err(ParquetError::General("the columns differ in length".to_owned()));
-            }
-            let Some(mut writer) = group.next_column()? else { break };
-            column.write(writer.untyped())?;
-            writer.close()?;
-        }
-        group.close()?;
-        file.close()?;
-        Ok(())
+        let columns = self.columns.iter().map(|(name, c)| (name.as_str(), c));
+        let mut stream = Stream::new(out, columns, &self.metadata)?;
+        stream.group(self.columns.iter().map(|(_, c)| c))?;
+        stream.finish()
     }
 
     /// Reads a file that [`Table::write`] wrote (or another program, if its columns are as plain).
@@ -198,6 +193,67 @@ impl Table {
             }
         }
         Ok(Self { columns, metadata })
+    }
+}
+
+/// A Parquet file that is written one row group after the other.
+pub struct Stream<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+}
+
+impl<W: Write + Send> Stream<W> {
+    /// Begins a file whose columns have these names, and the kinds of these columns; what they hold is not written.
+    ///
+    /// # Errors
+    /// If `out` cannot be written to.
+    pub fn new<'n, 'c>(out: W, columns: impl Iterator<Item = (&'n str, &'c Column)>, metadata: &[(String, String)]) -> io::Result<Self> {
+        let begin = || {
+            let fields = columns.map(|(name, c)| c.schema(name).map(TypePtr::new)).collect::<Result<Vec<_>, _>>()?;
+            let schema = Arc::new(Type::group_type_builder("table").with_fields(fields).build()?);
+            let metadata = metadata.iter().map(|(k, v)| KeyValue::new(k.clone(), v.clone())).collect();
+            let program = concat!("mnemoscope ", env!("CARGO_PKG_VERSION"));
+            let properties = WriterProperties::builder().set_created_by(program.to_owned()).set_key_value_metadata(Some(metadata)).build();
+            SerializedFileWriter::new(out, schema, Arc::new(properties))
+        };
+        Ok(Self { file: begin().map_err(into_io)? })
+    }
+
+    /// Writes rows: as many columns as the file has, of equal length.
+    ///
+    /// # Errors
+    /// If the file cannot be written to, or the columns differ in length or in kind from those of the file.
+    pub fn group<'a>(&mut self, columns: impl Iterator<Item = &'a Column>) -> io::Result<()> {
+        self.write_group(columns).map_err(into_io)
+    }
+
+    fn write_group<'a>(&mut self, columns: impl Iterator<Item = &'a Column>) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        let mut rows = None;
+        for column in columns {
+            if *rows.get_or_insert(column.len()) != column.len() {
+                return Err(ParquetError::General("the columns differ in length".to_owned()));
+            }
+            let Some(mut writer) = group.next_column()? else { break };
+            column.write(writer.untyped())?;
+            writer.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// If it cannot be written to.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.file.finish().map(drop).map_err(into_io)
+    }
+}
+
+fn into_io(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => inner.downcast::<io::Error>().map_or_else(io::Error::other, |e| *e),
+        other => io::Error::other(other.to_string()),
     }
 }
 

@@ -33,7 +33,7 @@ use crate::gpu::{GpuError, GpuStream};
 use crate::param::{ParamError, ParamSpec, Resolved};
 use crate::session::hand::{Act, Hand};
 use crate::stream::Stream;
-use crate::trace::{ChannelSpec, LaneTrace, TraceBlock, Values};
+use crate::trace::{Along, ChannelSpec, LaneTrace, TraceBlock, Values};
 
 /// Every layer there is, in the order in which menus show them. Adding a layer is one line here.
 pub static KINDS: &[&dyn LayerKind] = &[
@@ -99,6 +99,10 @@ pub struct Derived {
     pub name: &'static str,
     /// What it holds, in a sentence.
     pub meaning: &'static str,
+    /// The unit, as of a channel.
+    pub unit: &'static str,
+    /// What each dimension of the shape runs along.
+    pub axes: &'static [Along],
     /// Its shape.
     pub shape: Vec<usize>,
     /// Its numbers, row-major.

@@ -16,6 +16,17 @@ pub enum Axis {
     Step,
 }
 
+/// What one dimension of an array runs along, where that is more than a channel's [`Axis`] can say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum Along {
+    /// Writes, reads or steps.
+    Axis(Axis),
+    /// The ends of steps with the start: before the first step, then after each.
+    Ends,
+    /// Something of the layer's own, in the singular: `row`, `key component`.
+    Own(&'static str),
+}
+
 /// Which heads have a row of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Heads {

@@ -9,5 +9,5 @@ mod channel;
 mod store;
 
 pub use block::{Piece, TraceBlock, Values};
-pub use channel::{Axis, CHOICE_MARGIN, ChannelSpec, Heads, Kind, Tolerance, Width};
+pub use channel::{Along, Axis, CHOICE_MARGIN, ChannelSpec, Heads, Kind, Tolerance, Width};
 pub use store::{Channel, LaneTrace, StoreError, StoredHead};

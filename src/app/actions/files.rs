@@ -102,7 +102,14 @@ impl App {
             return;
         };
         let cancel = Arc::new(AtomicBool::new(false));
-        self.jobs.export(Arc::clone(&run.plan), Arc::clone(&run.traces), run.states.clone(), folder, Arc::clone(&cancel));
+        self.jobs.export(
+            Arc::clone(&run.plan),
+            Arc::clone(&run.traces),
+            run.states.clone(),
+            crate::export::Request::default(),
+            folder,
+            Arc::clone(&cancel),
+        );
         self.exporting = Some(Exporting { share: 0.0, cancel });
     }
 

@@ -5,9 +5,8 @@ use std::path::Path;
 use serde_json::json;
 
 use super::Piece;
-use super::score::every;
 use crate::layer;
-use crate::param::{Params, Resolved};
+use crate::param::{Params, Resolved, every};
 use crate::session::file::resolve;
 use crate::session::{CaptureSource, LaneSpec, Session, Source};
 use crate::stream::Stream;

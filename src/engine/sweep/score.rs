@@ -10,7 +10,7 @@ use crate::engine::run::{Run, RunError, Sink, Stop};
 use crate::engine::{BackendInfo, LayerFactory};
 use crate::layer::{self, Cost};
 use crate::metric;
-use crate::param::{ParamKind, ParamSpec, ParamValue, Params, Resolved};
+use crate::param::{Params, Resolved, every};
 use crate::session::plan::{Plan, PlanError, PlanLane};
 use crate::session::{BackendChoice, LaneSpec, MAX_LANES, Session};
 use crate::stream::Stream;
@@ -223,20 +223,6 @@ fn run_group(
         }
     };
     Ok(plan.lanes.iter().zip(&sink.traces).zip(&sink.seconds).map(of_lane).collect())
-}
-
-/// Every parameter as it was checked; `auto` where the stream decides.
-#[must_use]
-pub fn every(specs: &[ParamSpec], resolved: &Resolved) -> Params {
-    let value = |spec: &ParamSpec| match spec.kind {
-        ParamKind::Int { .. } => ParamValue::Int(resolved.int(spec.name)),
-        ParamKind::Float { .. } => ParamValue::Float(resolved.float(spec.name)),
-        ParamKind::AutoFloat { .. } => resolved.auto_float(spec.name).map_or(ParamValue::from("auto"), ParamValue::Float),
-        ParamKind::Choice { .. } => ParamValue::from(resolved.choice(spec.name)),
-        ParamKind::Bool { .. } => ParamValue::Bool(resolved.flag(spec.name)),
-        ParamKind::Text { .. } => ParamValue::from(resolved.text(spec.name)),
-    };
-    Params(specs.iter().map(|spec| (spec.name.to_owned(), value(spec))).collect())
 }
 
 /// Keeps the metric's channels, and lets the rest go.

@@ -8,13 +8,13 @@ use thiserror::Error;
 
 use super::pieces::pieces;
 use super::row::RowScore;
-use super::score::{every, step_of};
+use super::score::step_of;
 use super::spec::Owner;
 use super::{Job, Piece, Row, Score, Scorer, Spec, key};
 use crate::engine::RunError;
 use crate::export::WriteError;
 use crate::layer;
-use crate::param::{Params, Resolved};
+use crate::param::{Params, Resolved, every};
 use crate::session::plan::{PlanError, check_names, load_stream};
 use crate::session::{MAX_LANES, Session, Source};
 use crate::stream::Stream;

@@ -6,7 +6,7 @@ use crate::layer::full::trace::read_normaliser;
 use crate::layer::real::Real;
 use crate::layer::{Derived, LayerError, Setup, Snapshot};
 use crate::session::hand::{EVICTED, Hand, any_evicts};
-use crate::trace::{Axis, Channel, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
+use crate::trace::{Along, Axis, Channel, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, TraceBlock, Values, Width};
 
 use super::config::{Config, Recorded, Score};
 use super::hand::EMPTY;
@@ -170,12 +170,16 @@ pub(super) fn derived(config: &Config, trace: &LaneTrace, kv_head: usize) -> Vec
         Derived {
             name: "entered",
             meaning: "The step at which each write entered the cache; -1: never.",
+            unit: "step",
+            axes: &[Along::Axis(Axis::Write)],
             shape: vec![config.writes],
             values: events(&|w| index.entered(w)),
         },
         Derived {
             name: "left",
             meaning: "The step at which each write was folded from the cache into the state; -1: never.",
+            unit: "step",
+            axes: &[Along::Axis(Axis::Write)],
             shape: vec![config.writes],
             values: events(&|w| index.left(w)),
         },
@@ -184,6 +188,8 @@ pub(super) fn derived(config: &Config, trace: &LaneTrace, kv_head: usize) -> Vec
         arrays.push(Derived {
             name: "cached",
             meaning: "The ids in the cache after each step, ascending, then -1.",
+            unit: "tokens",
+            axes: &[Along::Axis(Axis::Step), Along::Own("place in the cache")],
             shape: vec![steps, config.cache],
             values: Values::I32(cached_table(config, admitted, displaced, kv_head, steps)),
         });
@@ -194,6 +200,8 @@ pub(super) fn derived(config: &Config, trace: &LaneTrace, kv_head: usize) -> Vec
         arrays.push(Derived {
             name: "scores",
             meaning: "The score of each candidate at each step; NaN where a write was no candidate.",
+            unit: config.score.unit(),
+            axes: &[Along::Axis(Axis::Step), Along::Axis(Axis::Write)],
             shape: vec![steps, config.writes],
             values: score_table(config, ids, scores, kv_head, steps),
         });

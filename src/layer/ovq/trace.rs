@@ -3,7 +3,7 @@
 use super::Counting;
 use crate::layer::{Derived, Setup};
 use crate::session::hand::Act;
-use crate::trace::{Axis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, Values, Width};
+use crate::trace::{Along, Axis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, Values, Width};
 
 /// Places of the channels in [`channels`].
 pub(super) const OUTPUTS: usize = 0;
@@ -98,6 +98,8 @@ pub(super) fn derived(setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<D
     let mut all = vec![Derived {
         name: "sizes",
         meaning: "dictionary rows in use: 0 at the start, then after each chunk",
+        unit: "rows",
+        axes: &[Along::Ends],
         shape: vec![steps + 1],
         values: Values::I32(with_start),
     }];
@@ -121,6 +123,8 @@ pub(super) fn derived(setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<D
         all.push(Derived {
             name: "counts",
             meaning: "writes assigned to each dictionary row so far, after each chunk; 0 for rows not in use, and for those that a hand has deleted",
+            unit: "tokens",
+            axes: &[Along::Axis(Axis::Step), Along::Own("row")],
             shape: vec![steps, n_max],
             values: Values::I32(counts),
         });

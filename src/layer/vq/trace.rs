@@ -5,7 +5,7 @@ use ndarray::Axis as Dimension;
 
 use super::CODEBOOK;
 use crate::layer::{Derived, Setup};
-use crate::trace::{Axis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, Values, Width};
+use crate::trace::{Along, Axis, ChannelSpec, Heads, Kind, LaneTrace, Tolerance, Values, Width};
 
 /// Places of the channels in [`channels`].
 pub(super) const OUTPUTS: usize = 0;
@@ -75,12 +75,14 @@ pub(super) fn derived(setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<D
     if let Some(codes) = trace.channel("assignments") {
         let values = Values::I32(codes.wholes(kv_head).to_vec());
         let meaning = "the code of the codebook that stands for each write's key";
-        all.push(Derived { name: "codes", meaning, shape: vec![codes.len()], values });
+        let axes = &[Along::Axis(Axis::Write)];
+        all.push(Derived { name: "codes", meaning, unit: "row", axes, shape: vec![codes.len()], values });
     }
     if let Ok(book) = super::codebook(setup) {
         let own = book.index_axis(Dimension(0), kv_head.min(book.dim().0 - 1));
         let meaning = "the codebook, fitted before the stream began";
-        all.push(Derived { name: CODEBOOK, meaning, shape: own.shape().to_vec(), values: Values::F32(own.iter().copied().collect()) });
+        let (axes, values) = (&[Along::Own("row"), Along::Own("key component")], Values::F32(own.iter().copied().collect()));
+        all.push(Derived { name: CODEBOOK, meaning, unit: "key units", axes, shape: own.shape().to_vec(), values });
     }
     all
 }
