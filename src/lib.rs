@@ -35,7 +35,7 @@
 //! | [`engine`] | the worker, keyframes, headless runs, CPU against GPU in lockstep, sweeps |
 //! | [`metric`] | recall, error, cosine, by age, position and role; retention; cost; health of a codebook, spectra, projections, novelty, events |
 //! | [`session`] | the session file, older versions of it, the same with its trace, and the plan made of it |
-//! | [`export`] | what leaves: one file a format |
+//! | [`export`] | what leaves: which part of a run, in which formats, and what it says of itself; one file a format |
 //! | [`cli`] | the command line: one file a subcommand |
 //! | `app`, `panel`, `widget` | the window (feature `gui`): commands and time; pictures of memory; drawing that knows no layer |
 //!

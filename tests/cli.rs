@@ -207,6 +207,21 @@ fn what_is_an_event_can_be_said_and_json_says_what_was_looked_for() {
     assert_eq!(counts, ["1", "2", "3", "4"].map(|i| (i.to_owned(), "16".to_owned())), "{stdout}");
 }
 
+/// The words of a command line, as a shell splits them: what stands in quotes is one.
+fn words(command: &str) -> Vec<String> {
+    let (mut words, mut quote) = (vec![String::new()], None);
+    for c in command.chars() {
+        match (quote, c) {
+            (Some(q), c) if c == q => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, ' ') => words.push(String::new()),
+            (_, c) => words.last_mut().unwrap().push(c),
+        }
+    }
+    words.retain(|w| !w.is_empty());
+    words
+}
+
 /// Every example of a help is a command line that the program understands, up to a file that is not there.
 #[test]
 fn every_example_is_understood() {
@@ -218,7 +233,7 @@ fn every_example_is_understood() {
             // What stands behind the command: a pipe, a file, or what it does.
             let command = example.split(" | ").next().unwrap().split(" > ").next().unwrap().split(" >> ").next().unwrap();
             let command = command.split("   ").next().unwrap();
-            let words: Vec<String> = command.split_whitespace().map(|w| w.trim_matches(['\'', '"']).to_owned()).collect();
+            let words = words(command);
             let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
             // Help comes before anything is done, but after what does not exist has been refused.
             args.push("--help");

@@ -11,6 +11,7 @@ use crate::app::autosave::{Autosave, Crashed};
 use crate::app::command::{Command, ViewCommand};
 use crate::app::commands;
 use crate::app::dialogs::{Dialog, Dialogs, LostCapture, Next};
+use crate::app::export_dialog::ExportForm;
 use crate::app::focus;
 use crate::app::history::History;
 use crate::app::inspector::Inspector;
@@ -90,6 +91,8 @@ pub struct App {
     pub(super) next_view: Option<View>,
     pub(super) notice: Option<String>,
     pub(super) exporting: Option<Exporting>,
+    /// The last export, for the next to begin with.
+    pub(super) export_form: Option<Box<ExportForm>>,
     pub(super) dismissed: usize,
     pub(super) title: String,
     pub(super) studies: Studies,
@@ -178,6 +181,7 @@ impl App {
             layers: Vec::new(),
             notice: None,
             exporting: None,
+            export_form: None,
             dismissed: 0,
             title: String::new(),
             studies: Studies::default(),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use eframe::egui::{self, Grid, Id, Key, Label, Modal, RichText, ScrollArea, TextEdit, Ui};
 
 use crate::app::commands::{COMMANDS, GROUPS, Group, keys_text};
+use crate::app::export_dialog::{ExportForm, Pressed};
 use crate::app::jobs::Purpose;
+use crate::export::Request;
 use crate::session::Session;
 
 mod questions;
@@ -74,6 +76,10 @@ pub enum Answer {
     Recover { file: PathBuf, choice: RecoverChoice },
     /// A caption for the bookmark at so many writes; `None`: the bookmark goes.
     Bookmark { position: usize, caption: Option<String> },
+    /// The system is to be asked for the folder of an export; the dialog stays.
+    ChooseFolder,
+    /// A trace is to be exported as the form says, into this folder.
+    Export { form: Box<ExportForm>, request: Request, folder: PathBuf },
 }
 
 /// One dialog.
@@ -84,6 +90,8 @@ pub enum Dialog {
     Error { title: String, message: String },
     /// A path is asked for.
     Path { purpose: Purpose, text: String, note: Option<String> },
+    /// What of a run is exported, how, and where.
+    Export(Box<ExportForm>),
     /// The session `name` (or "This session") has edits that are not saved.
     Unsaved { name: String, next: Next },
     /// A session's capture is missing, or is another file.
@@ -128,6 +136,12 @@ impl Dialogs {
         !self.open.is_empty()
     }
 
+    /// Puts a folder that was chosen into the form of an export; false if none is open.
+    pub fn choose_folder(&mut self, folder: &std::path::Path) -> bool {
+        let form = self.open.iter_mut().rev().find_map(|d| if let Dialog::Export(form) = d { Some(form) } else { None });
+        form.map(|form| form.folder = folder.display().to_string()).is_some()
+    }
+
     /// True if one asks about closing the window.
     #[must_use]
     pub fn asks_to_close(&self) -> bool {
@@ -146,6 +160,7 @@ impl Dialogs {
             match top {
                 Dialog::Error { title, message } => error(ui, title, message, &mut close),
                 Dialog::Path { purpose, text, note } => out = path(ui, *purpose, text, note.as_deref(), &mut close),
+                Dialog::Export(form) => out = export(ui, form, &mut close),
                 Dialog::Unsaved { name, next } => out = unsaved(ui, name, next, &mut close),
                 Dialog::Capture(lost) => out = questions::capture(ui, lost),
                 Dialog::Recover { file, when, what } => out = questions::recover(ui, file, when, what),
@@ -220,6 +235,20 @@ fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, cl
         ui.data_mut(|d| d.remove::<bool>(fresh));
     }
     out
+}
+
+fn export(ui: &mut Ui, form: &mut ExportForm, close: &mut bool) -> Option<Answer> {
+    match form.ui(ui)? {
+        Pressed::Choose => Some(Answer::ChooseFolder),
+        Pressed::Cancel => {
+            *close = true;
+            None
+        }
+        Pressed::Export(request, folder) => {
+            *close = true;
+            Some(Answer::Export { form: Box::new(form.clone()), request, folder })
+        }
+    }
 }
 
 fn unsaved(ui: &mut Ui, name: &str, next: &Next, close: &mut bool) -> Option<Answer> {

@@ -15,6 +15,7 @@ pub mod borders;
 pub mod command;
 pub mod commands;
 pub mod dialogs;
+pub mod export_dialog;
 pub mod facts;
 pub mod focus;
 pub mod frame_bench;

@@ -8,9 +8,11 @@ use eframe::egui::{Context, ViewportCommand};
 
 use crate::app::app::{App, Exporting};
 use crate::app::dialogs::{CaptureChoice, Dialog, LostCapture, Next};
+use crate::app::export_dialog::{ExportForm, What};
 use crate::app::jobs::{Done, Opened, Purpose, Refused, SaveTrace, ToRun};
 use crate::app::layout::PanelLayout;
 use crate::app::state::Run;
+use crate::engine::RunId;
 use crate::export::ExportError;
 use crate::session::plan::PlanError;
 use crate::session::saved::{self, Saved};
@@ -68,7 +70,9 @@ impl App {
             Purpose::SavedTrace => self.save_with_trace(with_extension(path, saved::EXTENSION)),
             Purpose::SaveSession => self.save_to(with_extension(path, "ron")),
             Purpose::Picture => self.export_picture(with_extension(path, "png")),
-            Purpose::Trace => self.export_trace(path),
+            Purpose::Trace => {
+                self.dialogs.choose_folder(&path);
+            }
             Purpose::Events => self.export_events(with_extension(path, "csv")),
             Purpose::Sweep => self.jobs.save_sweep(self.studies.sweep.rows().to_vec(), with_extension(path, "parquet")),
         }
@@ -96,20 +100,43 @@ impl App {
         });
     }
 
-    pub(in crate::app) fn export_trace(&mut self, folder: PathBuf) {
+    /// Asks what of the run on screen is to be exported, how, and where.
+    pub(in crate::app) fn ask_export(&mut self) {
         let Some(run) = self.runs.current().filter(|r| r.ended) else {
-            self.dialogs.error("Export the trace: not written", "The run is not complete; its trace can be exported when it is.");
+            self.dialogs.error("Export the trace", "The run is not complete; its trace can be exported when it is.");
+            return;
+        };
+        let total = run.plan.stream.writes();
+        let seen = self.timeline.writes();
+        let names = run.plan.lanes.iter().map(|l| l.name.clone());
+        // The formats and the folder are those of the last time; what is exported is asked anew.
+        let last = self.export_form.as_deref();
+        let everything = crate::export::Request::default();
+        let beside = self.path.as_deref().filter(|p| is_session(p)).map(|p| p.with_extension("trace").display().to_string());
+        let form = ExportForm {
+            run: run.id,
+            total,
+            what: What::All,
+            from: 0,
+            to: if seen == 0 { total } else { seen },
+            selected: self.selection.tokens().to_vec(),
+            lanes: names.map(|name| (name, true)).collect(),
+            arrays: last.map_or(everything.arrays, |f| f.arrays),
+            tables: last.map_or(everything.tables, |f| f.tables),
+            folder: last.map(|f| f.folder.clone()).or(beside).unwrap_or_default(),
+            fresh: true,
+        };
+        self.dialogs.push(Dialog::Export(Box::new(form)));
+    }
+
+    /// Exports of the run with this number, if it is still on screen.
+    pub(in crate::app) fn export_trace(&mut self, id: RunId, request: crate::export::Request, folder: PathBuf) {
+        let Some(run) = self.runs.current().filter(|r| r.ended && r.id == id) else {
+            self.dialogs.error("Export the trace: not written", "Another run has come on screen meanwhile; export again.");
             return;
         };
         let cancel = Arc::new(AtomicBool::new(false));
-        self.jobs.export(
-            Arc::clone(&run.plan),
-            Arc::clone(&run.traces),
-            run.states.clone(),
-            crate::export::Request::default(),
-            folder,
-            Arc::clone(&cancel),
-        );
+        self.jobs.export(Arc::clone(&run.plan), Arc::clone(&run.traces), run.states.clone(), request, folder, Arc::clone(&cancel));
         self.exporting = Some(Exporting { share: 0.0, cancel });
     }
 

@@ -90,6 +90,11 @@ impl App {
         match answer {
             Answer::Path { purpose, path } => self.path_given(purpose, path),
             Answer::NoPath(purpose) => self.path_refused(purpose),
+            Answer::ChooseFolder => self.jobs.pick(Purpose::Trace, String::new()),
+            Answer::Export { form, request, folder } => {
+                self.export_trace(form.run, request, folder);
+                self.export_form = Some(form);
+            }
             Answer::Leave { save: false, next } => self.go_on(next),
             Answer::Capture { lost, choice } => self.capture_chosen(lost, choice),
             Answer::Recover { file, choice } => self.recover_chosen(&file, choice),

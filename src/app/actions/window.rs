@@ -37,7 +37,7 @@ impl App {
             WindowCommand::SaveAsPath => self.ask_path(Purpose::SaveSession, None),
             WindowCommand::ExportPicture => self.jobs.pick(Purpose::Picture, self.suggested("png")),
             WindowCommand::ExportTrace if self.exporting.is_some() => {}
-            WindowCommand::ExportTrace => self.jobs.pick(Purpose::Trace, String::new()),
+            WindowCommand::ExportTrace => self.ask_export(),
             WindowCommand::ExportSweep => self.jobs.pick(Purpose::Sweep, self.suggested("parquet")),
             WindowCommand::ExportEvents => self.jobs.pick(Purpose::Events, self.suggested("csv")),
             WindowCommand::SaveWithTrace if self.exporting.is_some() => {}

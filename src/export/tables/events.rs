@@ -1,59 +1,70 @@
 //! `events`: one row an event, of every head, in the order in which they are seen: [`crate::metric::events`] with its default
-//! criteria. The columns are those of the list that the window exports ([`crate::export::events`]).
+//! criteria. The columns are those of the list that the window and `mnemoscope events` export ([`crate::export::events`]).
 //!
 //! An event leaves if what it is of does: its write, its read, or its lane's step.
 
+use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
-use super::text_of;
 use crate::export::columns::{Cells, Source, Table};
 use crate::export::cut::Cut;
+use crate::export::events::Row;
 use crate::export::parquet::Column;
 use crate::metric::events::{Criteria, Event, HeadsShown, Hit, LaneEvents, Place};
 use crate::session::plan::Plan;
 use crate::trace::{Heads, LaneTrace};
 
-/// An event's place in a run with the heads that it was found with.
+/// What counts as an event where nobody says otherwise.
+static CRITERIA: LazyLock<Criteria> = LazyLock::new(Criteria::default);
+
+/// An event's place in a run, with the query head that it was found with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
     hit: Hit,
     query: u16,
 }
 
+/// Rows of a stretch.
+type Group<'a> = Rc<Vec<Option<Row<'a>>>>;
+
 struct Rows<'a> {
     plan: &'a Plan,
-    traces: &'a [LaneTrace],
-    criteria: Criteria,
+    /// All lanes, by query head.
+    lanes: Vec<Vec<LaneEvents<'a>>>,
     found: Vec<Found>,
+    /// The stretch that was made last: every column asks for the same.
+    last: RefCell<(Range<usize>, Group<'a>)>,
 }
 
-impl Rows<'_> {
-    /// The event of a row, and its sentence.
-    fn with<T>(&self, row: usize, of: impl Fn(&LaneEvents<'_>, &Event) -> T) -> Option<T> {
-        let found = self.found.get(row)?;
-        let lane = usize::from(found.hit.lane);
-        let heads = heads(self.plan, usize::from(found.query));
-        let events = LaneEvents::new(self.plan, lane, &self.traces[lane], heads, &self.criteria);
-        let event = events.event(found.hit)?;
-        Some(of(&events, &event))
+impl<'a> Rows<'a> {
+    fn group(&self, range: Range<usize>) -> Group<'a> {
+        if self.last.borrow().0 != range {
+            let row = |found: &Found| Row::of(self.plan, &self.lanes[usize::from(found.query)], found.hit);
+            let rows = self.found[range.clone()].iter().map(row).collect();
+            *self.last.borrow_mut() = (range, Rc::new(rows));
+        }
+        Rc::clone(&self.last.borrow().1)
     }
 }
 
-fn heads(plan: &Plan, query: usize) -> HeadsShown {
-    HeadsShown { kv: plan.stream.kv_head_of(query), query }
-}
-
-/// True for a scan that other query heads of the same key/value head have too: it is gone through once.
+/// True for an event that other query heads of the same key/value head find too: it counts once.
 fn again(plan: &Plan, trace: &LaneTrace, event: &Event, query: usize) -> bool {
     let group = plan.stream.query_heads() / plan.stream.kv_heads();
     let shared = trace.channel(event.channel).is_some_and(|c| c.spec().heads == Heads::KeyValue && c.heads() == plan.stream.kv_heads());
-    shared && query % group != 0
+    shared && !query.is_multiple_of(group)
 }
 
-fn collect(plan: &Plan, traces: &[LaneTrace], cut: &Cut, criteria: &Criteria) -> Vec<Found> {
-    let mut all = Vec::new();
-    for (&lane, query) in cut.lanes.iter().flat_map(|l| (0..plan.stream.query_heads()).map(move |q| (l, q))) {
-        let events = LaneEvents::new(plan, lane, &traces[lane], heads(plan, query), criteria);
+fn collect<'a>(plan: &'a Plan, traces: &'a [LaneTrace], cut: &Cut) -> Rows<'a> {
+    let of_query = |query| {
+        let heads = HeadsShown { kv: plan.stream.kv_head_of(query), query };
+        (0..plan.lanes.len()).map(|lane| LaneEvents::new(plan, lane, &traces[lane], heads, &CRITERIA)).collect::<Vec<_>>()
+    };
+    let lanes: Vec<Vec<LaneEvents<'a>>> = (0..plan.stream.query_heads()).map(of_query).collect();
+    let mut found = Vec::new();
+    for (query, &lane) in (0..lanes.len()).flat_map(|q| cut.lanes.iter().map(move |l| (q, l))) {
+        let events = &lanes[query][lane];
         for hit in (0..events.scans()).flat_map(|scan| events.forwards(scan, 0)) {
             let Some(event) = events.event(hit) else { continue };
             let leaves = match event.place {
@@ -62,57 +73,46 @@ fn collect(plan: &Plan, traces: &[LaneTrace], cut: &Cut, criteria: &Criteria) ->
                 Place::Chunk(step) => cut.steps[lane].contains(step),
             };
             if leaves && !again(plan, &traces[lane], &event, query) {
-                all.push(Found { hit, query: query as u16 });
+                found.push(Found { hit, query: query as u16 });
             }
         }
     }
-    all.sort_unstable();
-    all
+    found.sort_unstable();
+    Rows { plan, lanes, found, last: RefCell::new((0..0, Rc::default())) }
 }
 
 pub(super) fn table<'a>(plan: &'a Plan, traces: &'a [LaneTrace], cut: &'a Cut) -> Table<'a> {
-    let criteria = Criteria::default();
-    let found = collect(plan, traces, cut, &criteria);
-    let rows = Rc::new(Rows { plan, traces, criteria, found });
-    let whole = |name, unit, meaning, of: fn(&Event) -> Option<usize>| {
+    let rows = Rc::new(collect(plan, traces, cut));
+    let whole = |name, unit, meaning, of: fn(&Row<'a>) -> Option<usize>| {
         let rows = Rc::clone(&rows);
-        Source::whole(name, unit, meaning, move |row| rows.with(row, |_, e| of(e)).flatten().map(|x| x as i64))
+        let cell = move |row: &Option<Row<'a>>| row.as_ref().and_then(of).map(|x| x as i64);
+        Source::new(name, Cells::Integer, unit, meaning, move |range| Column::Integer(rows.group(range).iter().map(cell).collect()))
     };
-    let text = |name, meaning, of: fn(&Event) -> &'static str| {
+    let text = |name, meaning, of: fn(&Row<'a>) -> Option<&str>| {
         let rows = Rc::clone(&rows);
-        Source::text(name, "", meaning, move |row| rows.with(row, |_, e| of(e).to_owned()))
+        let cell = move |row: &Option<Row<'a>>| row.as_ref().and_then(of).map(str::to_owned);
+        Source::new(name, Cells::Text, "", meaning, move |range| Column::Text(rows.group(range).iter().map(cell).collect()))
     };
-    let (lanes, texts, values, sentences) = (Rc::clone(&rows), Rc::clone(&rows), Rc::clone(&rows), Rc::clone(&rows));
+    let values = Rc::clone(&rows);
     let columns = vec![
-        whole("writes_seen", "writes", "The boundary of the timeline from which on the event is seen.", |e| Some(e.seen)),
-        Source::text("lane", "", "The lane.", move |row| {
-            lanes.found.get(row).map(|f| lanes.plan.lanes[usize::from(f.hit.lane)].name.clone())
-        }),
+        whole("writes_seen", "writes", "The boundary of the timeline from which on the event is seen.", |e| Some(e.writes_seen)),
+        text("lane", "The lane.", |e| Some(e.lane)),
         text(
             "kind",
             "What happened: `founder`, `admission`, `eviction`, `tie`, `not-finite`, `small-normaliser` or `wrong-answer`.",
-            |e| e.kind.name(),
+            |e| Some(e.kind),
         ),
-        text("place", "What `index` counts: `write`, `read` or `chunk`.", |e| match e.place {
-            Place::Write(_) => "write",
-            Place::Read(_) => "read",
-            Place::Chunk(_) => "chunk",
-        }),
-        whole("index", "write, read or step", "The write, the read, or the chunk of the lane, from 0.", |e| {
-            let (Place::Write(i) | Place::Read(i) | Place::Chunk(i)) = e.place;
-            Some(i)
-        }),
+        text("place", "What `index` counts: `write`, `read` or `chunk`.", |e| Some(e.place)),
+        whole("index", "write, read or step", "The write, the read, or the chunk of the lane, from 0.", |e| Some(e.index)),
         whole("write", "write", "The write that it is about, where it is about one.", |e| e.write),
-        Source::text("text", "", "The text of that write.", move |row| {
-            texts.with(row, |_, e| text_of(&texts.plan.stream, e.write?)).flatten()
-        }),
-        text("channel", "The channel that tells it.", |e| e.channel),
+        text("text", "The text of that write.", |e| e.text),
+        text("channel", "The channel that tells it.", |e| Some(e.channel)),
         whole("head", "head", "The head of the channel, from 0.", |e| Some(e.head)),
         whole("component", "1", "Which number of the channel's entry.", |e| Some(e.component)),
         Source::new("value", Cells::Real, "as the channel", "The number.", move |range| {
-            Column::Real(range.map(|row| values.with(row, |_, e| e.value)).collect())
+            Column::Real(values.group(range).iter().map(|row| row.as_ref().map(|e| e.value)).collect())
         }),
-        Source::text("sentence", "", "The event in words.", move |row| sentences.with(row, |events, e| events.sentence(e))),
+        text("sentence", "The event in words.", |e| Some(&e.sentence)),
     ];
     let about = "One row an event of any head, in the order in which they are seen on the timeline.";
     Table { name: "events", about, rows: rows.found.len(), columns }
