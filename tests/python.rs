@@ -136,7 +136,7 @@ fn python_on(bundle: &Path, modules: &str, args: &[&str]) -> Option<std::process
         let mut python = Command::new("python3");
         python.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("python")).env("MNEMOSCOPE_BUNDLE", bundle);
         // Nothing of a run of the tests stays in the source.
-        python.env("PYTHONDONTWRITEBYTECODE", "1").env("MPLBACKEND", "agg");
+        python.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("MPLBACKEND");
         python
     };
     if !python().args(["-c", &format!("import {modules}")]).output().is_ok_and(|o| o.status.success()) {

@@ -197,7 +197,7 @@ impl Bundle<'_> {
         text.push_str(AXES);
         let _ = write!(
             text,
-            "\nThe stream has {} key/value heads and {} query heads; query head h reads key/value head {}.\n",
+            "\nKey/value heads of the stream: {}. Query heads: {}; query head h reads key/value head {}.\n",
             self.plan.stream.kv_heads(),
             self.plan.stream.query_heads(),
             if self.plan.stream.kv_heads() == self.plan.stream.query_heads() {

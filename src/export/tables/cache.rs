@@ -10,6 +10,7 @@ use super::{role_of, text_of};
 use crate::export::columns::{Cells, Source, Table};
 use crate::export::cut::Cut;
 use crate::export::parquet::Column;
+use crate::session::hand::evicted;
 use crate::session::plan::Plan;
 use crate::trace::{Channel, LaneTrace, Values};
 
@@ -75,8 +76,7 @@ impl<'a> Rows<'a> {
     }
 
     fn by_hand(&self, stay: &Stay) -> bool {
-        let listed = |step| self.channel(stay, "evicted").is_some_and(|c| c.wholes_at(stay.head, step).contains(&(stay.write as i32)));
-        stay.left.is_some_and(listed)
+        stay.left.is_some_and(|step| evicted(&self.traces[stay.lane], stay.head, stay.write, step))
     }
 
     /// The writes that entered when it left.

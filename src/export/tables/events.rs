@@ -88,7 +88,7 @@ pub(super) fn table<'a>(plan: &'a Plan, traces: &'a [LaneTrace], cut: &'a Cut) -
         let cell = move |row: &Option<Row<'a>>| row.as_ref().and_then(of).map(|x| x as i64);
         Source::new(name, Cells::Integer, unit, meaning, move |range| Column::Integer(rows.group(range).iter().map(cell).collect()))
     };
-    let text = |name, meaning, of: fn(&Row<'a>) -> Option<&str>| {
+    let text = |name, meaning, of: for<'r> fn(&'r Row<'a>) -> Option<&'r str>| {
         let rows = Rc::clone(&rows);
         let cell = move |row: &Option<Row<'a>>| row.as_ref().and_then(of).map(str::to_owned);
         Source::new(name, Cells::Text, "", meaning, move |range| Column::Text(rows.group(range).iter().map(cell).collect()))
