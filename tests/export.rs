@@ -478,6 +478,37 @@ fn tables_of_a_part_say_what_the_memory_holds_there() {
     assert_eq!(column(&steps, "sizes"), [Some(i64::from(sizes[2])), Some(i64::from(sizes[3])), None, None, None]);
 }
 
+/// A pair that a hand takes out of the cache is displaced by nobody.
+#[test]
+fn the_cache_says_what_a_hand_took_out() {
+    use mnemoscope::session::hand::{Act, Hand};
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, traces) = needles();
+    // Some pair that was in the cache before step 6 and stays beyond it.
+    let of_lola = |trace: &LaneTrace, name: &str, step| trace.channel(name).unwrap().wholes_at(0, step).to_vec();
+    let gone: Vec<i32> = (0..7).flat_map(|s| of_lola(&traces[1], "displaced", s)).collect();
+    let write = (0..6).flat_map(|s| of_lola(&traces[1], "admitted", s)).find(|w| !gone.contains(w)).unwrap() as usize;
+    let mut session = plan.session.clone();
+    session.lanes[1].hands.push(Hand { step: 6, kv_head: 0, what: Act::Evict { write } });
+    let plan = Arc::new(Plan::new(&session, None).unwrap());
+    let traces = headless::run(&plan, BackendChoice::Cpu, |_| {}, &AtomicBool::new(false)).unwrap().traces;
+    export::trace(&plan, &traces, &[], &Request::default(), folder.path(), &mut |_| {}, &AtomicBool::new(false)).unwrap();
+    let (titles, rows) = table(folder.path(), "cache");
+    let cell = |row: &csv::StringRecord, name: &str| row[titles.iter().position(|t| t == name).unwrap()].to_owned();
+    let by_hand: Vec<_> = rows.iter().filter(|r| cell(r, "by_hand") == "1").collect();
+    assert_eq!(by_hand.len(), 1);
+    let told = ["write", "left", "displaced_by", "score_at_leaving"].map(|name| cell(by_hand[0], name));
+    assert_eq!(told, [write.to_string(), "5".to_owned(), String::new(), String::new()]);
+    assert!(!cell(by_hand[0], "score_at_entry").is_empty());
+    // Everybody else who left was displaced by those who came in that step.
+    let others = rows.iter().filter(|r| cell(r, "by_hand") == "0" && !cell(r, "left").is_empty());
+    for row in others {
+        let step: usize = cell(row, "left").parse().unwrap();
+        let came = of_lola(&traces[1], "admitted", step).iter().map(i32::to_string).collect::<Vec<_>>().join(" ");
+        assert_eq!(cell(row, "displaced_by"), came);
+    }
+}
+
 /// Every array and every column is in the README, and nothing else is.
 #[test]
 fn the_readme_names_all_there_is() {

@@ -1,17 +1,6 @@
 //! What part of a run leaves, and what that means along every axis.
 //!
-//! A [`Request`] names lanes and **writes**; what else leaves follows from these ([`Cut`]):
-//!
-//! - **Writes**: those that were asked for.
-//! - **Reads**: those whose newest visible write is one of them, so of the writes A to B (B not included) the reads with
-//!   A < `after` <= B: what the timeline shows between the boundaries A and B.
-//! - **Steps** of a lane: the chunks that hold at least one of them. A chunk is whole or absent: at the ends of a range a chunk of
-//!   the lane may reach beyond it.
-//! - **Ends** of steps: before the first of those steps, then after each.
-//! - A lane's **last state** leaves if its last step is among the steps.
-//!
-//! Numbers of writes, reads, steps and rows inside the arrays and tables are always those of the whole run, never counted anew; the
-//! arrays `writes`, `reads` and `<lane>.steps` say which entry is which.
+//! The exact meaning stands on the page of [`Request`]; [`Cut`] is what it comes to in a plan.
 
 use std::ops::Range;
 
@@ -61,6 +50,22 @@ impl TableFormats {
 }
 
 /// What is to leave, and how.
+///
+/// It names lanes and **writes**; what else leaves follows from these:
+///
+/// - **Writes**: those that were asked for.
+/// - **Reads**: those whose newest visible write is one of them, so of the writes from A on and before B the reads with
+///   A < `after` <= B: what the timeline shows between the boundaries A and B.
+/// - **Steps** of a lane: the chunks that hold at least one of them. A chunk is whole or absent: at the ends of a stretch a chunk of
+///   the lane may reach beyond it.
+/// - **Ends** of steps: before the first of those steps, then after each.
+/// - An array along two axes (steps and writes) is cut along both; lists leave whole, with their step.
+/// - **Events** leave with their write, their read, or their step; **centroids** are those after the last of the lane's steps; stays in
+///   the **cache** leave if they overlap the lane's steps, of single tokens if they are theirs.
+/// - A lane's **last state** leaves if its last step is among the steps.
+///
+/// Numbers of writes, reads, steps and rows inside the arrays and tables are always those of the whole run, never counted anew; the
+/// arrays `writes`, `reads` and `<lane>.steps` say which entry is which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The lanes, by their numbers in the plan; nothing: all.

@@ -1,8 +1,8 @@
 //! What leaves the program: one file a format.
 //!
-//! [`trace`] writes what a run recorded into a folder, a **bundle**: arrays as `trace.npz` and `trace.safetensors` ([`npz`],
-//! [`safetensors`]), [tables](tables) as CSV, JSON Lines ([`delimited`]) and Parquet ([`parquet`]), and beside them `README.md` and
-//! `columns.json`, which say what every name means ([`readme`]). A [`Request`] says which part of the run, and which formats.
+//! [`trace`] writes what a run recorded into a folder, a **bundle**: arrays as `trace.npz` and `trace.safetensors`, [`tables`] as CSV,
+//! JSON Lines and Parquet, and beside them `README.md` and `columns.json`, which say what every name means. A [`Request`] says which
+//! part of the run, and which formats.
 //!
 //! ```text
 //! Request + Plan -> Cut            which writes, reads and steps leave (cut)

@@ -326,6 +326,34 @@ mod tests {
     }
 
     #[test]
+    fn row_groups_follow_one_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        let group =
+            |from: u64| [Column::Whole((from..from + 3).map(Some).collect()), Column::Text(vec![None, Some(from.to_string()), None])];
+        write_atomic(&path, |out| {
+            let kinds = [Column::Whole(Vec::new()), Column::Text(Vec::new())];
+            let mut stream = Stream::new(out, ["n", "t"].into_iter().zip(&kinds), &[])?;
+            for from in [0, 3, 6] {
+                stream.group(group(from).iter())?;
+            }
+            assert!(stream.group([Column::Real(vec![None]), Column::Text(vec![None])].iter()).is_err(), "another kind");
+            Ok(())
+        })
+        .unwrap();
+        write_atomic(&path, |out| {
+            let mut stream = Stream::new(out, ["n", "t"].into_iter().zip(&group(0)), &[])?;
+            [0, 3, 6].into_iter().try_for_each(|from| stream.group(group(from).iter()))?;
+            stream.finish()
+        })
+        .unwrap();
+        let back = Table::read(&path).unwrap();
+        assert_eq!(back.column("n"), Some(&Column::Whole((0..9).map(Some).collect())));
+        let text = |i: u64| (i % 3 == 1).then(|| (i - 1).to_string());
+        assert_eq!(back.column("t"), Some(&Column::Text((0..9).map(text).collect())));
+    }
+
+    #[test]
     fn columns_of_different_lengths_are_not_written() {
         let mut table = table();
         table.columns.push(("short".to_owned(), Column::Real(vec![None])));

@@ -294,6 +294,7 @@ const AXES: &str = "
 - **step**: of a lane, its chunks that hold at least one of those writes; a chunk is whole or absent. `<lane>.steps[i]` is the number
   of entry i: chunk s holds the writes from s C to (s + 1) C, C being the lane's chunk in the table above.
 - **before the first step, then after each**: one entry more than there are steps.
+- An array along steps and writes is cut along both. A list leaves whole, with its step, and may name other writes.
 - `<lane>.final.*` is the lane's state at the end of the stream; it is here only if the lane's last step is.
 
 Numbers of writes, reads, steps, rows and codes inside arrays and tables are those of the whole run, counted from 0. -1 is none.
