@@ -75,19 +75,29 @@ fn page(command: &Command) -> std::io::Result<Vec<u8>> {
         man.render_subcommands_section(&mut text)?;
     }
     if let Some(help) = command.get_after_help() {
-        // The examples stand in lines of their own, as they do in the help.
-        let help = help.to_string();
-        writeln!(text, ".SH EXAMPLES\n.nf")?;
-        for line in help.strip_prefix("Examples:\n").unwrap_or(&help).lines() {
-            writeln!(text, "{}", literal(line))?;
-        }
-        writeln!(text, ".fi")?;
+        write_help(&mut text, &help.to_string())?;
     }
     writeln!(text, ".SH EXIT STATUS")?;
     for (code, meaning) in CODES {
         writeln!(text, ".TP\n{code}\n{}", literal(meaning))?;
     }
     Ok(text)
+}
+
+/// What the help ends with: the examples, each in a line of its own, then what is said beside them.
+fn write_help(text: &mut Vec<u8>, help: &str) -> std::io::Result<()> {
+    let help = help.strip_prefix("Examples:\n").unwrap_or(help);
+    let (examples, notes) = help.split_once("\n\n").unwrap_or((help, ""));
+    writeln!(text, ".SH EXAMPLES\n.nf")?;
+    examples.lines().try_for_each(|line| writeln!(text, "{}", literal(line)))?;
+    writeln!(text, ".fi")?;
+    if !notes.is_empty() {
+        writeln!(text, ".SH NOTES")?;
+    }
+    for line in notes.lines() {
+        if line.is_empty() { writeln!(text, ".PP")? } else { writeln!(text, "{}", literal(line))? }
+    }
+    Ok(())
 }
 
 /// A line whose every mark stands for itself.
@@ -103,5 +113,9 @@ mod tests {
     #[test]
     fn lines_of_examples_are_no_requests() {
         assert_eq!(literal(".x --a\\"), "\\&.x \\-\\-a\\e");
+        let mut text = Vec::new();
+        write_help(&mut text, "Examples:\n  a b\n\nOne\ntwo.\n\nThree.").unwrap();
+        let expected = ".SH EXAMPLES\n.nf\n  a b\n.fi\n.SH NOTES\nOne\ntwo.\n.PP\nThree.\n";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 }
