@@ -5,28 +5,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use eframe::egui::epaint::{Mesh, TessellationOptions, Tessellator};
 use eframe::egui::{Id, Painter, Shape};
 
-/// The shapes that were drawn last, for which pixels and how, and their triangles.
+/// The shapes that were drawn last, for which pixels and how, and their triangles, once they have been drawn twice.
 #[derive(Debug, Default)]
 struct Baked {
     of: Vec<Shape>,
     on: Option<(u32, TessellationOptions)>,
-    mesh: Arc<Mesh>,
+    mesh: Option<Arc<Mesh>>,
 }
 
 impl Baked {
-    fn mesh(&mut self, painter: &Painter, shapes: Vec<Shape>) -> Arc<Mesh> {
+    /// The triangles; `None` for shapes that are new: those that change with every frame would be made and kept for nothing.
+    fn mesh(&mut self, painter: &Painter, shapes: &[Shape]) -> Option<Arc<Mesh>> {
         let pixels = painter.pixels_per_point();
         let on = (pixels.to_bits(), painter.ctx().tessellation_options(|options| *options));
         if self.on != Some(on) || self.of != shapes {
+            *self = Self { of: shapes.to_vec(), on: Some(on), mesh: None };
+            return None;
+        }
+        let bake = || {
             // None of the shapes is text or a disc: what these are drawn with is not needed.
             let mut tessellator = Tessellator::new(pixels, on.1, [1, 1], Vec::new());
             let mut mesh = Mesh::default();
-            for shape in &shapes {
+            for shape in shapes {
                 tessellator.tessellate_shape(shape.clone(), &mut mesh);
             }
-            (self.of, self.on, self.mesh) = (shapes, Some(on), Arc::new(mesh));
-        }
-        Arc::clone(&self.mesh)
+            Arc::new(mesh)
+        };
+        Some(Arc::clone(self.mesh.get_or_insert_with(bake)))
     }
 }
 
@@ -48,8 +53,11 @@ pub fn draw(painter: &Painter, id: Id, shapes: Vec<Shape>) {
         return;
     }
     let baked = painter.ctx().data_mut(|data| Arc::clone(data.get_temp_mut_or_default::<Arc<Mutex<Baked>>>(id)));
-    let mesh = baked.lock().unwrap_or_else(PoisonError::into_inner).mesh(painter, shapes);
-    painter.add(Shape::Mesh(mesh));
+    let mesh = baked.lock().unwrap_or_else(PoisonError::into_inner).mesh(painter, &shapes);
+    match mesh {
+        Some(mesh) => drop(painter.add(Shape::Mesh(mesh))),
+        None => painter.extend(shapes),
+    }
 }
 
 #[cfg(test)]
@@ -76,7 +84,8 @@ mod tests {
     fn frame(ctx: &Context, pixels: f32, draw: impl Fn(&Painter)) -> Vec<Vertex> {
         ctx.set_pixels_per_point(pixels);
         let mut all = Vec::new();
-        for _ in 0..2 {
+        // The first of them may lay itself out twice; in the last the triangles are those that were made before it.
+        for _ in 0..4 {
             let mut output = ctx.run_ui(RawInput::default(), |ui| draw(ui.painter()));
             output.textures_delta.clear();
             all = ctx.tessellate(output.shapes, output.pixels_per_point);

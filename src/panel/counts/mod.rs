@@ -2,7 +2,7 @@
 
 mod histogram;
 
-use eframe::egui::{Rect, RichText, Shape, Stroke, Ui, pos2, vec2};
+use eframe::egui::{Rect, RichText, Stroke, Ui, pos2, vec2};
 
 use self::histogram::{Bins, Listed};
 use super::assignments::{codebook, marked_row};
@@ -13,7 +13,6 @@ use crate::app::command::{Command, ViewCommand};
 use crate::layer::ovq::Counting;
 use crate::metric::health::perplexity;
 use crate::session::hand::Act;
-use crate::widget::baked;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::heatmap::cells_of;
@@ -218,7 +217,6 @@ fn bars(ui: &Ui, chart: &Chart, tally: &Tally, colour: eframe::egui::Color32) {
     let gap = if chart.rect.width() / shown as f32 > 4.0 { 1.0 } else { 0.0 };
     let painter = chart.painter(ui);
     let width = chart.rect.width() / shown as f32;
-    let mut all = Vec::with_capacity(shown);
     for i in 0..shown {
         let count = cells_of(i, shown, n).map(|at| tally.counts[tally.order[at] as usize]).max().unwrap_or(0);
         if count == 0 {
@@ -226,10 +224,8 @@ fn bars(ui: &Ui, chart: &Chart, tally: &Tally, colour: eframe::egui::Color32) {
         }
         let left = chart.rect.left() + i as f32 * width;
         let top = chart.y_of(f64::from(count));
-        let bar = Rect::from_min_max(pos2(left, top), pos2(left + width - gap, chart.rect.bottom()));
-        all.push(Shape::rect_filled(bar, 0.0, colour));
+        painter.rect_filled(Rect::from_min_max(pos2(left, top), pos2(left + width - gap, chart.rect.bottom())), 0.0, colour);
     }
-    baked::draw(&painter, ui.scope_id().with("bars"), all);
 }
 
 fn hover(look: &Look<'_>, lane: usize, response: &eframe::egui::Response, chart: &Chart, tally: &Tally, commands: &mut Vec<Command>) {
