@@ -13,7 +13,7 @@ use eframe::egui::accesskit::{Action, Node, NodeId, Role};
 use eframe::egui::{Key, Modifiers, Rect, Shape, Theme, pos2, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, SnapshotOptions};
-use mnemoscope::app::command::{ViewCommand, WindowCommand};
+use mnemoscope::app::command::{PictureAct, ViewCommand, WindowCommand};
 use mnemoscope::app::theme::{self, ThemeChoice};
 use mnemoscope::app::{App, presets};
 use mnemoscope::panel::Subject;
@@ -107,7 +107,8 @@ fn every_control_has_a_name_and_every_plot_a_sentence() {
         harness.key_press(Key::Escape);
         harness.run_steps(3);
     }
-    for command in [WindowCommand::ToggleKeys, WindowCommand::TogglePalette, WindowCommand::OpenPath] {
+    let asking = [PictureAct::ExportPanel(None), PictureAct::Animate(None)].map(WindowCommand::Picture);
+    for command in [WindowCommand::ToggleKeys, WindowCommand::TogglePalette, WindowCommand::OpenPath].into_iter().chain(asking) {
         harness.state_mut().ask(command.clone().into());
         harness.run_steps(3);
         all.extend(faults(&harness).into_iter().map(|f| format!("{command:?}: {f}")));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use eframe::egui::{self, Context, Key, Modifiers, Ui, ViewportCommand};
 
+use crate::app::actions::Desk;
 use crate::app::autosave::{Autosave, Crashed};
 use crate::app::command::{Command, ViewCommand};
 use crate::app::commands;
@@ -18,9 +19,10 @@ use crate::app::inspector::Inspector;
 use crate::app::jobs::{Jobs, Prepared};
 use crate::app::layout::PanelLayout;
 use crate::app::palette::Palette;
+use crate::app::picture::mirror::Mirror;
 use crate::app::prefs::Preferences;
 use crate::app::session_panel::Problem;
-use crate::app::state::Runs;
+use crate::app::state::{Run, Runs};
 use crate::app::states::States;
 use crate::app::study::Studies;
 use crate::app::theme;
@@ -47,6 +49,15 @@ pub struct Options {
     pub theme: Option<theme::ThemeChoice>,
     /// Leave out what differs from run to run (times): for pictures that are compared.
     pub without_times: bool,
+}
+
+/// A window that shows one panel, as a figure: for pictures.
+#[derive(Debug, Clone)]
+pub struct Alone {
+    /// The panel's name.
+    pub panel: &'static str,
+    /// The hash of the session, for the caption.
+    pub session: String,
 }
 
 /// An export that is under way.
@@ -118,6 +129,10 @@ pub struct App {
     pub(super) recovering: bool,
     /// The session whose capture is being looked for.
     pub(super) finding: Option<LostCapture>,
+    /// Pictures that are being taken.
+    pub(super) desk: Desk,
+    /// The panel that is shown alone, if one is.
+    pub(super) alone: Option<Alone>,
     last_time: f64,
     pub(super) frame_seconds: f64,
 }
@@ -145,6 +160,18 @@ impl App {
         Ok(app)
     }
 
+    /// A window on a session with the complete run of another window, which is not computed again.
+    ///
+    /// # Errors
+    /// If the operating system gives no threads.
+    pub fn with_run(ctx: &Context, session: Session, path: Option<PathBuf>, run: Run, options: Options) -> std::io::Result<Self> {
+        let mut app = Self::idle(ctx, session, path, options)?;
+        let request = app.runs.adopt(run);
+        app.engine.send(request);
+        app.presented();
+        Ok(app)
+    }
+
     fn idle(ctx: &Context, session: Session, path: Option<PathBuf>, options: Options) -> std::io::Result<Self> {
         let waker = Arc::new(Waker::new(ctx));
         let wake = || {
@@ -153,6 +180,7 @@ impl App {
         };
         let preferences = options.preferences.as_deref().map(Preferences::load).unwrap_or_default();
         theme::install(ctx, options.theme.unwrap_or(preferences.theme), preferences.scale);
+        Mirror::install(ctx);
         let view = session.view.clone();
         let autosave = options.autosave.clone();
         let mut app = Self {
@@ -199,6 +227,8 @@ impl App {
             crashed: Vec::new(),
             recovering: false,
             finding: None,
+            desk: Desk::default(),
+            alone: None,
             last_time: 0.0,
             frame_seconds: 0.0,
         };
@@ -224,6 +254,22 @@ impl App {
     pub fn at_rest(&self) -> bool {
         let asked = self.studies.running() || self.states.waiting() || self.recovering;
         self.opening.is_none() && !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing() && !asked
+    }
+
+    /// Shows one panel as a figure in place of everything else, or everything again.
+    pub fn show_alone(&mut self, alone: Option<Alone>) {
+        self.alone = alone;
+    }
+
+    /// Selects what another window has selected.
+    pub fn select(&mut self, selection: Selection) {
+        self.selection = selection;
+    }
+
+    /// True while a picture of the window or of a panel is being taken.
+    #[must_use]
+    pub fn taking_picture(&self) -> bool {
+        self.desk.busy()
     }
 
     /// The time of the run on screen.
@@ -288,6 +334,7 @@ impl App {
     pub fn frame(&mut self, ui: &mut Ui) {
         let start = Instant::now();
         self.waker.begin();
+        self.finish_picture();
         self.receive();
         self.hand = ui.input(|i| Hand {
             presses: self.hand.presses + u64::from(i.pointer.any_pressed()),
@@ -300,6 +347,7 @@ impl App {
         self.tick(ui.ctx());
         let mut asked = Vec::new();
         self.paint(ui, &mut asked);
+        self.draw_for_picture(ui, &mut asked);
         self.hover(&mut asked);
         if let Some(request) = self.states.ask() {
             self.engine.send(request);
@@ -312,6 +360,7 @@ impl App {
             self.answered(answer);
             ui.ctx().request_repaint();
         }
+        self.ask_about_picture(ui.ctx());
         if let Some(command) = self.palette.ui(ui.ctx()) {
             self.carry_out_all(vec![command]);
         }
@@ -325,7 +374,7 @@ impl App {
     /// The commands whose keys were pressed; dialogs and the palette have their keys for themselves.
     fn keys(&mut self, ctx: &Context) -> Vec<Command> {
         let mut asked = Vec::new();
-        if self.dialogs.any() || self.palette.is_open() {
+        if self.dialogs.any() || self.palette.is_open() || self.desk.asks() {
             return asked;
         }
         // Escape closes the search's field, and leaves selected what it found.

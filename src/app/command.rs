@@ -223,6 +223,21 @@ pub enum PanelAct {
     PutBack,
 }
 
+/// A picture to take: of the panel named, or of the one that is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PictureAct {
+    /// Ask how and where to write the window.
+    ExportWindow,
+    /// Ask how and where to write a panel.
+    ExportPanel(Option<&'static str>),
+    /// Ask how and where to write an animation of a panel, or of the window.
+    Animate(Option<&'static str>),
+    /// The window to the clipboard.
+    CopyWindow,
+    /// A panel to the clipboard.
+    CopyPanel(Option<&'static str>),
+}
+
 /// Files, panels and the look of the window. None of them changes a number.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "each variant's own line explains its fields")]
@@ -247,8 +262,8 @@ pub enum WindowCommand {
     SaveWithTrace,
     /// Ask for the caption of a bookmark at the playhead.
     BookmarkHere,
-    /// Ask where to write the window as a picture.
-    ExportPicture,
+    /// Take a picture.
+    Picture(PictureAct),
     /// Ask for a folder to write the trace to.
     ExportTrace,
     /// Ask where to write the rows of the sweep.

@@ -2,7 +2,7 @@
 
 use eframe::egui::{Context, Key, KeyboardShortcut, Modifiers, Popup};
 
-use crate::app::command::{Command, PanelAct, SessionCommand, TimeCommand, ViewCommand, WindowCommand};
+use crate::app::command::{Command, PanelAct, PictureAct, SessionCommand, TimeCommand, ViewCommand, WindowCommand};
 use crate::app::theme::ThemeChoice;
 
 /// The menu a command is in.
@@ -70,6 +70,10 @@ fn panel(act: PanelAct) -> Command {
     Window(WindowCommand::Panel { name: None, act })
 }
 
+fn picture(act: PictureAct) -> Command {
+    Window(WindowCommand::Picture(act))
+}
+
 /// Every command with a name. Adding one is one line here, and its own variant where it is carried out.
 pub static COMMANDS: &[Entry] = &[
     entry("open", "Open…", Group::File, Some(with(Modifiers::COMMAND, Key::O)), || Window(WindowCommand::Open)),
@@ -78,9 +82,13 @@ pub static COMMANDS: &[Entry] = &[
     entry("save-as", "Save session as…", Group::File, Some(with(CTRL_SHIFT, Key::S)), || Window(WindowCommand::SaveAs)),
     entry("save-as-path", "Save session to path…", Group::File, None, || Window(WindowCommand::SaveAsPath)),
     entry("save-with-trace", "Save with trace…", Group::File, None, || Window(WindowCommand::SaveWithTrace)),
-    section(entry("export-picture", "Export window as PNG…", Group::File, Some(with(Modifiers::COMMAND, Key::E)), || {
-        Window(WindowCommand::ExportPicture)
+    section(entry("export-picture", "Export window as PNG or SVG…", Group::File, Some(with(Modifiers::COMMAND, Key::E)), || {
+        picture(PictureAct::ExportWindow)
     })),
+    entry("export-panel", "Export panel as PNG or SVG…", Group::File, None, || picture(PictureAct::ExportPanel(None))),
+    entry("export-animation", "Export animation…", Group::File, None, || picture(PictureAct::Animate(None))),
+    entry("copy-window", "Copy picture of the window", Group::File, None, || picture(PictureAct::CopyWindow)),
+    entry("copy-panel", "Copy picture of the panel", Group::File, None, || picture(PictureAct::CopyPanel(None))),
     entry("export-trace", "Export trace…", Group::File, Some(with(CTRL_SHIFT, Key::E)), || Window(WindowCommand::ExportTrace)),
     section(entry("quit", "Quit", Group::File, Some(with(Modifiers::COMMAND, Key::Q)), || Window(WindowCommand::Quit))),
     entry("undo", "Undo", Group::Edit, Some(with(Modifiers::COMMAND, Key::Z)), || Window(WindowCommand::Undo)),

@@ -220,7 +220,13 @@ fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, cl
         let word = match purpose {
             Purpose::Open | Purpose::Capture => "Open file",
             Purpose::SavedTrace | Purpose::SaveSession => "Save",
-            Purpose::Picture | Purpose::Trace | Purpose::Sweep | Purpose::Events => "Export",
+            Purpose::Picture
+            | Purpose::Vector
+            | Purpose::Animation
+            | Purpose::Frames
+            | Purpose::Trace
+            | Purpose::Sweep
+            | Purpose::Events => "Export",
         };
         let given = !text.trim().is_empty();
         if (ui.add_enabled(given, egui::Button::new(word)).clicked() || entered) && given {

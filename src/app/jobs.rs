@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use eframe::egui::{Color32, ColorImage};
+use eframe::egui::ColorImage;
 
 use crate::app::autosave::{self, Crashed};
 use crate::app::session_panel::Problem;
@@ -38,8 +38,14 @@ pub enum Purpose {
     SaveSession,
     /// Where to save the session with its trace.
     SavedTrace,
-    /// Where to write the window as a picture.
+    /// Where to write a picture as PNG.
     Picture,
+    /// Where to write a picture as SVG.
+    Vector,
+    /// Where to write an animation as APNG.
+    Animation,
+    /// The folder for an animation's frames.
+    Frames,
     /// The folder for the trace.
     Trace,
     /// Where to write the rows of the sweep.
@@ -57,7 +63,10 @@ impl Purpose {
             Self::Capture => "Find the session's capture",
             Self::SaveSession => "Save the session",
             Self::SavedTrace => "Save the session with its trace",
-            Self::Picture => "Export the window as PNG",
+            Self::Picture => "Export the picture as PNG",
+            Self::Vector => "Export the picture as SVG",
+            Self::Animation => "Export the animation as APNG",
+            Self::Frames => "Export the animation's frames to a folder",
             Self::Trace => "Export the trace to a folder",
             Self::Sweep => "Export the sweep as Parquet",
             Self::Events => "Export the events as CSV",
@@ -126,6 +135,8 @@ pub enum Done {
     Written { purpose: Purpose, path: PathBuf, result: Result<Vec<String>, String> },
     /// A session was saved with its trace, or not; the session as it is in the file.
     SavedTrace { path: PathBuf, result: Result<Box<Session>, ExportError> },
+    /// A picture for the clipboard is there, or not.
+    Copied(Result<Box<ColorImage>, String>),
 }
 
 enum Task {
@@ -429,24 +440,11 @@ async fn dialog(purpose: Purpose, name: String) -> Option<PathBuf> {
         Purpose::SavedTrace => dialog.add_filter("Session with its trace", &[saved::EXTENSION]).set_file_name(name).save_file().await,
         Purpose::SaveSession => dialog.add_filter("Session", &["ron"]).set_file_name(name).save_file().await,
         Purpose::Picture => dialog.add_filter("PNG", &["png"]).set_file_name(name).save_file().await,
-        Purpose::Trace => dialog.pick_folder().await,
+        Purpose::Vector => dialog.add_filter("SVG", &["svg"]).set_file_name(name).save_file().await,
+        Purpose::Animation => dialog.add_filter("APNG", &["png", "apng"]).set_file_name(name).save_file().await,
+        Purpose::Trace | Purpose::Frames => dialog.pick_folder().await,
         Purpose::Events => dialog.add_filter("CSV", &["csv"]).set_file_name(name).save_file().await,
         Purpose::Sweep => dialog.add_filter("Parquet", &["parquet"]).set_file_name(name).save_file().await,
     };
     picked.map(|file| file.path().to_owned())
-}
-
-/// Writes a picture as PNG, whole or not at all.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write_png(path: &Path, picture: &ColorImage) -> Result<(), String> {
-    let [width, height] = picture.size;
-    let rgba: Vec<u8> = picture.pixels.iter().flat_map(Color32::to_srgba_unmultiplied).collect();
-    let encode = |out: &mut dyn std::io::Write| {
-        use image::ImageEncoder;
-        let encoder = image::codecs::png::PngEncoder::new(out);
-        encoder.write_image(&rgba, width as u32, height as u32, image::ExtendedColorType::Rgba8).map_err(std::io::Error::other)
-    };
-    export::write_atomic(path, |out| encode(out)).map_err(|e| e.to_string())
 }

@@ -33,6 +33,7 @@ pub mod offscreen;
 mod paint;
 pub mod palette;
 pub mod params;
+pub mod picture;
 pub mod prefs;
 pub mod presets;
 mod read_row;

@@ -1,195 +1,263 @@
-//! The window without a screen: the same [`App`], painted into a texture and read back. For `mnemoscope screenshot`.
+//! The window without a screen: the same [`App`], laid out for a window that is not there. For `mnemoscope screenshot` and
+//! `animate`, and for animations that the window makes beside itself.
 
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use eframe::egui::{self, Context, FullOutput, RawInput, Rect, ViewportId, vec2};
-use eframe::egui_wgpu::{Renderer, RendererOptions, ScreenDescriptor};
+use eframe::egui::accesskit::Role;
+use eframe::egui::{self, Context, FullOutput, RawInput, Rect, TextureId, ViewportId, vec2};
 use image::RgbaImage;
 use thiserror::Error;
 
-use crate::app::App;
+use crate::app::app::{Alone, App, Options};
+use crate::app::picture::Subject;
+use crate::app::picture::caption::Caption;
+use crate::app::picture::painter::{PaintError, Painter, SMALLEST};
+use crate::app::picture::svg::{self, Outlines, Page};
+use crate::app::picture::textures::Textures;
+use crate::app::state::Run;
+use crate::app::theme::{self, ThemeChoice};
+use crate::session::Session;
+use crate::session::saved::Saved;
+use crate::widget::baked;
 
-/// Colours are blended as on screen: egui's own gamma space.
-const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
+/// The longest side of a texture where no device says so.
+const TEXTURE_SIDE: usize = 8192;
+/// Frames in a row in which nothing was under way before the window counts as settled: sizes of texts and scroll bars settle late.
+const CALM: usize = 4;
 
-/// Why there is no picture.
-#[derive(Debug, Error)]
-pub enum OffscreenError {
-    /// Nothing to paint with.
-    #[error("no adapter to paint with: {0}; software Vulkan (Mesa's lavapipe) is enough")]
-    Adapter(String),
-    /// The picture is too large or too small.
-    #[error("a picture of {width} x {height} pixels cannot be made; from 64 to {limit} either way can")]
-    #[allow(missing_docs, reason = "the message explains them")]
-    Size { width: u32, height: u32, limit: u32 },
-    /// The device failed while painting.
-    #[error("the picture could not be read back: {0}")]
-    Readback(String),
+/// Why a window does not come to rest.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Unsettled {
+    /// The session cannot run, or its run failed.
+    #[error("{0}")]
+    Run(String),
+    /// It was cancelled.
+    #[error("cancelled")]
+    Cancelled,
 }
 
-/// A device, and a context that believes it has a window of a certain size.
+/// What a stage is to show.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The window, or a panel.
+    pub subject: Subject,
+    /// Width and height in points.
+    pub size: [u32; 2],
+    /// Pixels a point.
+    pub scale: f32,
+    /// True for the dark theme.
+    pub dark: bool,
+    /// The hash of the session, for captions.
+    pub session: String,
+}
+
+/// A context that believes it has a window of a certain size.
 pub struct Stage {
-    device: wgpu::Device,
-    queue: wgpu::Queue,
-    renderer: Renderer,
+    setting: Setting,
     ctx: Context,
-    size: [u32; 2],
-    scale: f32,
-    start: Instant,
+    frames: u32,
     output: Option<FullOutput>,
+    /// What paints. Without it there are pictures as SVG only.
+    painter: Option<Painter>,
+    textures: Textures,
+    /// What the last frame freed: it still painted it.
+    freed: Vec<TextureId>,
+    plots: Vec<String>,
 }
 
 impl std::fmt::Debug for Stage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stage").field("size", &self.size).field("scale", &self.scale).finish_non_exhaustive()
+        f.debug_struct("Stage").field("setting", &self.setting).finish_non_exhaustive()
     }
 }
 
 impl Stage {
-    /// A stage of `size` points, with `scale` pixels a point.
+    /// A stage that paints.
     ///
     /// # Errors
     /// If there is no adapter, or the size is beyond its limits.
-    pub fn new(size: [u32; 2], scale: f32) -> Result<Self, OffscreenError> {
-        let adapter = adapter()?;
-        let limits = adapter.limits();
-        let limit = limits.max_texture_dimension_2d;
-        let pixels = size.map(|s| (s as f32 * scale).round() as u32);
-        if pixels.iter().any(|p| !(64..=limit).contains(p)) {
-            return Err(OffscreenError::Size { width: pixels[0], height: pixels[1], limit });
-        }
-        let descriptor = wgpu::DeviceDescriptor { label: Some("offscreen"), required_limits: limits, ..Default::default() };
-        let opened = pollster::block_on(adapter.request_device(&descriptor));
-        let (device, queue) = opened.map_err(|e| OffscreenError::Adapter(e.to_string()))?;
-        let renderer = Renderer::new(&device, FORMAT, RendererOptions::PREDICTABLE);
-        Ok(Self { device, queue, renderer, ctx: Context::default(), size, scale, start: Instant::now(), output: None })
+    pub fn painting(setting: Setting) -> Result<Self, PaintError> {
+        let painter = Painter::open()?;
+        painter.check(pixels(&setting))?;
+        Ok(Self { painter: Some(painter), ..Self::of(setting) })
     }
 
-    /// The context that the window is made for.
-    #[must_use]
-    pub fn context(&self) -> &Context {
-        &self.ctx
+    /// A stage for SVG, which needs no adapter and looks for none.
+    ///
+    /// # Errors
+    /// If the size is beyond what a texture can have.
+    pub fn drawing(setting: Setting) -> Result<Self, PaintError> {
+        let ([width, height], limit) = (pixels(&setting), TEXTURE_SIDE as u32);
+        if [width, height].iter().any(|p| !(SMALLEST..=limit).contains(p)) {
+            return Err(PaintError::Size { width, height, limit });
+        }
+        Ok(Self::of(setting))
+    }
+
+    fn of(setting: Setting) -> Self {
+        let ctx = Context::default();
+        // The sentences for screen readers go into the description of a picture.
+        ctx.enable_accesskit();
+        baked::leave(&ctx, true);
+        Self { setting, ctx, frames: 0, output: None, painter: None, textures: Textures::default(), freed: Vec::new(), plots: Vec::new() }
+    }
+
+    /// The window on a session, as this stage shows it. `path` is the session's file, if it has one.
+    ///
+    /// # Errors
+    /// If the system gives no threads.
+    pub fn app(&self, session: Session, path: Option<PathBuf>) -> std::io::Result<App> {
+        self.app_on(session, path, None)
+    }
+
+    /// The same, with the complete run of another window, where there is one.
+    ///
+    /// # Errors
+    /// If the system gives no threads.
+    pub fn app_on(&self, session: Session, path: Option<PathBuf>, run: Option<Run>) -> std::io::Result<App> {
+        self.dressed(|ctx, options| match run {
+            Some(run) => App::with_run(ctx, session, path, run, options),
+            None => App::new(ctx, session, path, options),
+        })
+    }
+
+    /// The window on a session with its trace, as it was read from the file `path`.
+    ///
+    /// # Errors
+    /// If the system gives no threads.
+    pub fn app_showing(&self, saved: Saved, path: PathBuf) -> std::io::Result<App> {
+        self.dressed(|ctx, options| App::showing(ctx, saved, path, options))
+    }
+
+    fn dressed(&self, make: impl FnOnce(&Context, Options) -> std::io::Result<App>) -> std::io::Result<App> {
+        let theme = if self.setting.dark { ThemeChoice::Dark } else { ThemeChoice::Light };
+        // Times differ from run to run: a picture of the same session is the same picture.
+        let options = Options { theme: Some(theme), without_times: true, ..Options::default() };
+        let mut app = make(&self.ctx, options)?;
+        // Nothing moves in a picture.
+        self.ctx.all_styles_mut(|style| style.animation_time = 0.0);
+        app.show_alone(self.alone());
+        Ok(app)
+    }
+
+    /// Another picture of the same window.
+    pub fn show(&mut self, app: &mut App, subject: Subject) {
+        self.setting.subject = subject;
+        app.show_alone(self.alone());
+    }
+
+    fn alone(&self) -> Option<Alone> {
+        match self.setting.subject {
+            Subject::Window => None,
+            Subject::Panel(panel) => Some(Alone { panel, session: self.setting.session.clone() }),
+        }
     }
 
     /// Runs a frame without painting it.
     pub fn frame(&mut self, app: &mut App) {
+        let [width, height] = self.setting.size.map(|s| s as f32);
+        let side = self.painter.as_ref().map_or(TEXTURE_SIDE, |p| p.limit() as usize);
         let mut input = RawInput {
-            screen_rect: Some(Rect::from_min_size(egui::Pos2::ZERO, vec2(self.size[0] as f32, self.size[1] as f32))),
-            max_texture_side: Some(self.device.limits().max_texture_dimension_2d as usize),
-            time: Some(self.start.elapsed().as_secs_f64()),
+            screen_rect: Some(Rect::from_min_size(egui::Pos2::ZERO, vec2(width, height))),
+            max_texture_side: Some(side),
+            // A clock of its own, so that how fast this machine is decides nothing.
+            time: Some(f64::from(self.frames) / 60.0),
             ..RawInput::default()
         };
-        input.viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point = Some(self.scale);
+        self.frames += 1;
+        input.viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point = Some(self.setting.scale);
         let mut output = self.ctx.run_ui(input, |ui| app.frame(ui));
-        for (id, images) in output.textures_delta.set.drain() {
-            for image in images {
-                self.renderer.update_texture(&self.device, &self.queue, id, &image);
-            }
+        self.plots = plots(&output).into_iter().map(|(_, words)| words).collect();
+        if let Some(painter) = &mut self.painter {
+            painter.forget(self.freed.drain(..));
+            self.freed.extend(output.textures_delta.free.drain());
+            painter.update(&output.textures_delta);
+        } else {
+            self.textures.forget(self.freed.drain(..));
+            self.freed.extend(output.textures_delta.free.drain());
+            self.textures.update(&output.textures_delta);
         }
-        for id in output.textures_delta.free.drain() {
-            self.renderer.free_texture(&id);
-        }
+        output.textures_delta.clear();
         self.output = Some(output);
     }
 
-    /// Runs frames until the window is at rest, then a few more for what settles late (sizes of texts, scroll bars).
-    pub fn settle(&mut self, app: &mut App) {
-        loop {
-            self.frame(app);
-            let failed = app.problem().is_some() || app.runs().current().is_some_and(|r| r.error.is_some());
-            if app.at_rest() || failed {
-                break;
+    /// Runs frames until the window has been at rest for a few; `cancel` ends it early.
+    ///
+    /// # Errors
+    /// If the session cannot run, its run failed, or it was cancelled.
+    pub fn settle(&mut self, app: &mut App, cancel: &AtomicBool) -> Result<(), Unsettled> {
+        let mut calm = 0;
+        while calm < CALM {
+            if cancel.load(Ordering::Relaxed) {
+                return Err(Unsettled::Cancelled);
             }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        for _ in 0..4 {
             self.frame(app);
+            let failed = app.problem().map(|p| p.message.clone()).or_else(|| app.runs().current().and_then(|r| r.error.clone()));
+            if let Some(message) = failed {
+                return Err(Unsettled::Run(message));
+            }
+            if app.at_rest() {
+                calm += 1;
+            } else {
+                calm = 0;
+                std::thread::sleep(Duration::from_millis(2));
+            }
         }
+        Ok(())
+    }
+
+    /// The words that go with the picture, with a sentence for each plot in it.
+    #[must_use]
+    pub fn caption(&self, app: &App) -> Option<Caption> {
+        let caption = app.caption(self.setting.subject, &self.setting.session)?;
+        Some(Caption { plots: self.plots.clone(), ..caption })
     }
 
     /// Paints the last frame and reads it back.
     ///
     /// # Errors
-    /// If the device fails.
-    pub fn picture(&mut self) -> Result<RgbaImage, OffscreenError> {
+    /// If the stage has nothing to paint with, or the device fails.
+    pub fn picture(&mut self) -> Result<RgbaImage, PaintError> {
         let shapes = self.output.as_ref().map_or_else(Vec::new, |o| o.shapes.clone());
-        let size = self.size.map(|s| (s as f32 * self.scale).round() as u32);
-        let screen = ScreenDescriptor { size_in_pixels: size, pixels_per_point: self.ctx.pixels_per_point() };
-        let jobs = self.ctx.tessellate(shapes, screen.pixels_per_point);
-        let mut encoder = self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("window") });
-        let buffers = self.renderer.update_buffers(&self.device, &self.queue, &mut encoder, &jobs, &screen);
-        let texture = self.device.create_texture(&wgpu::TextureDescriptor {
-            label: Some("window"),
-            size: wgpu::Extent3d { width: size[0], height: size[1], depth_or_array_layers: 1 },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: FORMAT,
-            usage: wgpu::TextureUsages::RENDER_ATTACHMENT | wgpu::TextureUsages::COPY_SRC,
-            view_formats: &[],
-        });
-        let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
-        let mut pass = encoder
-            .begin_render_pass(&wgpu::RenderPassDescriptor {
-                label: Some("window"),
-                color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-                    view: &view,
-                    resolve_target: None,
-                    ops: wgpu::Operations { load: wgpu::LoadOp::Clear(wgpu::Color::BLACK), store: wgpu::StoreOp::Store },
-                    depth_slice: None,
-                })],
-                ..Default::default()
-            })
-            .forget_lifetime();
-        self.renderer.render(&mut pass, &jobs, &screen);
-        drop(pass);
-        self.read(encoder, buffers, &texture)
+        let (size, scale, paper) = (pixels(&self.setting), self.ctx.pixels_per_point(), theme::canvas(self.setting.dark));
+        match &mut self.painter {
+            Some(painter) => painter.paint(&self.ctx, shapes, size, scale, paper),
+            None => Err(PaintError::Adapter("this stage is for SVG".to_owned())),
+        }
     }
 
-    fn read(
-        &self,
-        mut encoder: wgpu::CommandEncoder,
-        buffers: Vec<wgpu::CommandBuffer>,
-        texture: &wgpu::Texture,
-    ) -> Result<RgbaImage, OffscreenError> {
-        let failed = |what: String| OffscreenError::Readback(what);
-        let (width, height) = (texture.width(), texture.height());
-        let padded = (width * 4).next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);
-        let buffer = self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("picture"),
-            size: u64::from(padded) * u64::from(height),
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
-        let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(padded), rows_per_image: None };
-        let target = wgpu::TexelCopyBufferInfo { buffer: &buffer, layout };
-        encoder.copy_texture_to_buffer(texture.as_image_copy(), target, texture.size());
-        self.queue.submit(buffers.into_iter().chain(std::iter::once(encoder.finish())));
-        let slice = buffer.slice(..);
-        let (sender, receiver) = crossbeam_channel::bounded(1);
-        slice.map_async(wgpu::MapMode::Read, move |result| drop(sender.send(result)));
-        self.device.poll(wgpu::PollType::wait_indefinitely()).map_err(|e| failed(e.to_string()))?;
-        receiver.recv().map_err(|e| failed(e.to_string()))?.map_err(|e| failed(e.to_string()))?;
-        let mapped = slice.get_mapped_range().map_err(|e| failed(e.to_string()))?;
-        let mut bytes = Vec::with_capacity((width * height * 4) as usize);
-        for row in mapped.chunks_exact(padded as usize) {
-            bytes.extend_from_slice(&row[..width as usize * 4]);
-        }
-        // The window is opaque, whatever blending has left in the alpha channel.
-        bytes.iter_mut().skip(3).step_by(4).for_each(|a| *a = 255);
-        RgbaImage::from_raw(width, height, bytes).ok_or_else(|| failed("the picture has another size than its texture".to_owned()))
+    /// The last frame as SVG.
+    #[must_use]
+    pub fn svg(&self, caption: &Caption) -> String {
+        let shapes = self.output.as_ref().map_or(&[][..], |o| &o.shapes);
+        let [width, height] = self.setting.size.map(|s| s as f32);
+        let (outlines, paper) = (Outlines::of(&self.ctx), theme::canvas(self.setting.dark));
+        let page = Page { size: vec2(width, height), shapes, textures: &self.textures, outlines: &outlines, paper, caption };
+        svg::document(&page)
     }
 }
 
-/// Any adapter that paints: hardware first, GL last (it is the one that lacks things).
-fn adapter() -> Result<wgpu::Adapter, OffscreenError> {
-    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-    descriptor.flags = wgpu::InstanceFlags::empty();
-    let instance = wgpu::Instance::new(descriptor.with_env());
-    let found = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
-    let rank = |a: &wgpu::Adapter| {
-        let info = a.get_info();
-        (info.backend == wgpu::Backend::Gl, info.device_type == wgpu::DeviceType::Cpu)
-    };
-    found.into_iter().min_by_key(rank).ok_or_else(|| OffscreenError::Adapter("this machine has none".to_owned()))
+/// The size of a picture in pixels.
+fn pixels(setting: &Setting) -> [u32; 2] {
+    setting.size.map(|s| (s as f32 * setting.scale).round() as u32)
+}
+
+/// What each plot of a frame shows, as screen readers have it: each once, from top to bottom and from left to right, with its
+/// left edge.
+#[must_use]
+pub fn plots(output: &FullOutput) -> Vec<(f32, String)> {
+    let nodes = output.platform_output.accesskit_update.iter().flat_map(|update| &update.nodes);
+    let mut found: Vec<(i64, i64, &str)> = nodes
+        .filter(|(_, node)| node.role() == Role::Image)
+        .filter_map(|(_, node)| {
+            let (at, label) = (node.bounds()?, node.label()?);
+            Some((at.y0 as i64, at.x0 as i64, label))
+        })
+        .filter(|(.., label)| !label.is_empty())
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().map(|(_, x, label)| (x as f32, label.to_owned())).collect()
 }

@@ -6,6 +6,7 @@ use eframe::egui::{CentralPanel, Frame, Margin, Panel, Ui};
 
 use crate::app::app::App;
 use crate::app::command::Command;
+use crate::app::picture::{Subject, figure};
 use crate::app::session_panel::{self, SessionLook};
 use crate::app::state::Run;
 use crate::app::status_bar::{self, Status};
@@ -42,6 +43,10 @@ pub(super) fn lane_looks<'a>(run: &'a Run, session: &Session, dark: bool, withou
 
 impl App {
     pub(super) fn paint(&mut self, ui: &mut Ui, asked: &mut Vec<Command>) {
+        if let Some(alone) = self.alone.clone() {
+            self.figure(ui, Subject::Panel(alone.panel), &alone.session, asked);
+            return;
+        }
         let dark = ui.visuals().dark_mode;
         let surface = |h: i8, v: i8| Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::symmetric(h, v));
         let (bar, side) = (surface(8, 3), surface(8, 4));
@@ -116,6 +121,31 @@ impl App {
         let centre = Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::same(0));
         CentralPanel::default().frame(centre).show(ui, |ui| layout.ui(ui, &look, asked));
         layout.windows(ui.ctx(), &look, asked);
+    }
+
+    /// Draws one panel with its caption into all of `ui`; nothing before there is a run. `hash` is the session's.
+    pub(super) fn figure(&mut self, ui: &mut Ui, subject: Subject, hash: &str, asked: &mut Vec<Command>) {
+        let Some(caption) = self.caption(subject, hash) else { return };
+        let Self { session, runs, timeline, selection, layout, studies, states, options, .. } = self;
+        let (Some(run), Subject::Panel(name)) = (runs.current(), subject) else { return };
+        let lanes = lane_looks(run, session, ui.visuals().dark_mode, options.without_times);
+        let heads = heads_shown(&run.plan, &session.view);
+        let (lane, asked_for) = (layout.lane().name.map(str::to_owned), layout.lane().asked);
+        let lane = WindowLane { name: lane.as_deref(), asked: asked_for };
+        let look = Look {
+            plan: &run.plan,
+            session,
+            lanes: &lanes,
+            writes: timeline.writes(),
+            reached: run.reached,
+            kv_head: heads.kv,
+            query_head: heads.query,
+            selection,
+            lane,
+            studies,
+            states,
+        };
+        figure::ui(ui, name, &caption, layout, &look, asked);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::{BackendInfo, Event, Request, RunId};
+use crate::engine::{BackendInfo, Event, Request, RunId, cpu_info};
 use crate::layer::Snapshot;
 use crate::session::plan::{Plan, PlanLane};
 use crate::session::saved::{Made, Saved};
@@ -13,7 +13,7 @@ use crate::trace::LaneTrace;
 const CATCH_UP: Duration = Duration::from_millis(200);
 
 /// One run: a plan and what is known of it. Filled by `Run::apply` alone.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Run {
     /// Its number at the engine.
     pub id: RunId,
@@ -160,6 +160,16 @@ impl Runs {
         (run.backend, run.saved) = (Some(backend.clone()), Some(made));
         self.next = Some(run);
         Request::Hold { id: self.last_id, plan, made: backend }
+    }
+
+    /// Puts a complete run of another window on screen; nothing of it is computed again, but for states that are asked for.
+    pub fn adopt(&mut self, run: Run) -> Request {
+        let made = run.backend.clone().unwrap_or_else(|| cpu_info("another window's run"));
+        self.last_id = run.id;
+        let plan = Arc::clone(&run.plan);
+        self.next = None;
+        self.current = Some(run);
+        Request::Hold { id: self.last_id, plan, made }
     }
 
     /// Forgets both: what they show is of another session.

@@ -1,9 +1,9 @@
 //! The tabs and canvases that the panels of the centre are drawn in: titles, help, buttons, a menu.
 
-use eframe::egui::{self, Color32, Frame, Margin, Painter, Popup, Rect, Stroke, Ui, Visuals, WidgetText, vec2};
+use eframe::egui::{self, Color32, Frame, Id, Margin, Painter, Popup, Rect, Stroke, Ui, Visuals, WidgetText, vec2};
 use egui_tiles::{Behavior, EditAction, SimplificationOptions, TabState, Tabs, TileId, Tiles, UiResponse};
 
-use crate::app::command::{Command, PanelAct, WindowCommand};
+use crate::app::command::{Command, PanelAct, PictureAct, WindowCommand};
 use crate::app::icon::{self, Icon};
 use crate::app::layout::{Pane, Panels, draw, entry};
 use crate::app::{focus, sizes, theme};
@@ -75,9 +75,16 @@ impl Centre<'_, '_> {
     }
 }
 
+/// Where it is kept how large a panel was on screen, in points.
+pub(super) fn size_id(name: &str) -> Id {
+    Id::unique(("size of panel", name))
+}
+
 /// A panel on its canvas.
 pub(super) fn pane(panels: &mut Panels, ui: &mut Ui, entry: &'static PanelEntry, look: &Look<'_>, commands: &mut Vec<Command>) {
     let fill = theme::canvas(ui.visuals().dark_mode);
+    let size = ui.available_size();
+    ui.data_mut(|data| data.insert_temp(size_id(entry.name), size));
     Frame::new().fill(fill).inner_margin(Margin { left: 6, right: 6, top: 4, bottom: 4 }).show(ui, |ui| {
         ui.set_min_size(ui.available_size());
         draw(panels, entry, ui, look, commands);
@@ -136,6 +143,17 @@ impl Behavior<Pane> for Centre<'_, '_> {
             for (title, act) in ACTS {
                 if ui.button(title).clicked() {
                     self.ask(entry.name, act);
+                    ui.close();
+                }
+            }
+            ui.separator();
+            for (title, act) in [
+                ("Copy picture", PictureAct::CopyPanel(Some(entry.name))),
+                ("Export as PNG or SVG…", PictureAct::ExportPanel(Some(entry.name))),
+                ("Export animation…", PictureAct::Animate(Some(entry.name))),
+            ] {
+                if ui.button(title).clicked() {
+                    self.commands.push(WindowCommand::Picture(act).into());
                     ui.close();
                 }
             }

@@ -50,10 +50,10 @@ pub enum CliError {
     /// Standard output is closed or full.
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
-    /// There is no picture of the window.
+    /// There is no picture.
     #[cfg(feature = "gui")]
     #[error(transparent)]
-    Screenshot(Box<super::screenshot::ScreenshotError>),
+    Picture(Box<super::picture::PictureError>),
     /// There is no window.
     #[error("{0}")]
     Window(String),
@@ -75,7 +75,7 @@ boxed!(
     Layer(LayerError),
     Device(GpuError),
     #[cfg(feature = "gui")]
-    Screenshot(super::screenshot::ScreenshotError),
+    Picture(super::picture::PictureError),
 );
 
 impl CliError {
@@ -97,7 +97,7 @@ impl CliError {
             Self::Run(_) | Self::Lanes(_) | Self::Layer(_) => 5,
             Self::Output(_) | Self::Export(_) => 6,
             #[cfg(feature = "gui")]
-            Self::Screenshot(error) => error.code(),
+            Self::Picture(error) => error.code(),
             Self::Window(_) => 7,
         }
     }

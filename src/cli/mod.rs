@@ -5,6 +5,8 @@
 //!
 //! A subcommand is a file with `Args` (what clap reads) and `Args::execute`, and one line in `Command`.
 
+#[cfg(feature = "gui")]
+mod animate;
 mod bench;
 mod compare;
 mod completions;
@@ -13,6 +15,8 @@ mod error;
 mod events;
 mod inspect;
 mod man;
+#[cfg(feature = "gui")]
+mod picture;
 mod run;
 #[cfg(feature = "gui")]
 mod screenshot;
@@ -40,7 +44,9 @@ Examples:
   mnemoscope verify session.ron                  hold the GPU against the CPU
   mnemoscope events session.ron > events.csv     what happened in every lane, a row an event
   mnemoscope devices                             what can compute here
-  mnemoscope screenshot bundled --out shot.png   the window as a picture, with no display";
+  mnemoscope screenshot bundled --out shot.png   the window as a picture, with no display
+  mnemoscope screenshot bundled --panel growth --out growth.svg
+  mnemoscope animate bundled --panel growth --out growth.png";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -138,7 +144,26 @@ Examples:
 const SCREENSHOT_EXAMPLES: &str = "\
 Examples:
   mnemoscope screenshot bundled --out shot.png
-  mnemoscope screenshot session.ron --step 12 --token 705 --theme light --size 1920x1080 --scale 2 --out shot.png";
+  mnemoscope screenshot session.ron --step 12 --token 705 --theme light --size 1920x1080 --scale 2 --out shot.png
+  mnemoscope screenshot session.ron --panel growth --out growth.svg
+  mnemoscope screenshot session.ron --panel residency --size 600x400 --scale 3 --out cache.png
+
+A panel is drawn alone, with a caption. SVG has vector marks and real text, needs no adapter, and runs a session that leaves the
+backend open on the CPU: the same session gives the same file. Both kinds hold a title, a description (the caption, and what each plot
+shows), the step, the program's version and the SHA-256 of the session as text.
+
+PANELS: growth, assignments, map, health, counts, sre, residency, retention, shares, reads, events, moments, formula, sweep, state,
+channel, recall.";
+
+#[cfg(feature = "gui")]
+const ANIMATE_EXAMPLES: &str = "\
+Examples:
+  mnemoscope animate bundled --panel growth --out growth.png
+  mnemoscope animate session.ron --from 8 --to 24 --fps 12 --size 1280x800 --out playback.png
+  mnemoscope animate session.ron --panel map --every 4 --scale 2 --out frames/
+
+A name that ends in .png is one APNG, which browsers play; any other is a folder for frame-0001.png and so on. The last frame is always
+the step of --to. Frames are written as they are made, and nothing is left of an animation that was stopped.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -226,7 +251,11 @@ enum Command {
     /// Print a page of the manual, or write all of them.
     #[command(after_help = MAN_EXAMPLES, after_long_help = long(MAN_EXAMPLES))]
     Man(man::Args),
-    /// Draw the window into a PNG, with no display.
+    /// Write playback as an animation, of the window or of one panel, with no display.
+    #[cfg(feature = "gui")]
+    #[command(after_help = ANIMATE_EXAMPLES, after_long_help = long(ANIMATE_EXAMPLES))]
+    Animate(animate::Args),
+    /// Draw the window or one panel into a PNG or an SVG, with no display.
     #[cfg(feature = "gui")]
     #[command(after_help = SCREENSHOT_EXAMPLES, after_long_help = long(SCREENSHOT_EXAMPLES))]
     Screenshot(screenshot::Args),
@@ -253,6 +282,8 @@ pub fn main() -> ExitCode {
                 Command::Bench(args) => args.execute(&mut out),
                 Command::Completions(args) => args.execute(&mut out),
                 Command::Man(args) => args.execute(&mut out),
+                #[cfg(feature = "gui")]
+                Command::Animate(args) => args.execute(),
                 #[cfg(feature = "gui")]
                 Command::Screenshot(args) => args.execute(),
             };

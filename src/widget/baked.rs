@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eframe::egui::epaint::{Mesh, TessellationOptions, Tessellator};
-use eframe::egui::{Id, Painter, Shape};
+use eframe::egui::{Context, Id, Painter, Shape};
 
 /// The shapes that were drawn last, for which pixels and how, and their triangles, once they have been drawn twice.
 #[derive(Debug, Default)]
@@ -35,6 +35,15 @@ impl Baked {
     }
 }
 
+fn unbaked() -> Id {
+    Id::unique("shapes are left as they are")
+}
+
+/// Leaves shapes as they are from now on, or no longer: for pictures of them in vectors or at another scale.
+pub fn leave(ctx: &Context, on: bool) {
+    ctx.data_mut(|data| data.insert_temp(unbaked(), on));
+}
+
 /// Draws lines, rectangles and polygons, pixel for pixel as [`Painter::extend`] would.
 ///
 /// Where they are those that were drawn for `id` in the frame before, their triangles are taken from there: comparing costs a small part
@@ -48,7 +57,7 @@ pub fn draw(painter: &Painter, id: Id, shapes: Vec<Shape>) {
     if shapes.is_empty() {
         return;
     }
-    if !shapes.iter().all(plain) {
+    if !shapes.iter().all(plain) || painter.ctx().data(|data| data.get_temp(unbaked()).unwrap_or(false)) {
         painter.extend(shapes);
         return;
     }
@@ -64,7 +73,7 @@ pub fn draw(painter: &Painter, id: Id, shapes: Vec<Shape>) {
 mod tests {
     use super::*;
     use eframe::egui::epaint::{ClippedPrimitive, Primitive, Vertex};
-    use eframe::egui::{Color32, Context, RawInput, Rect, Stroke, StrokeKind, pos2, vec2};
+    use eframe::egui::{Color32, RawInput, Rect, Stroke, StrokeKind, pos2, vec2};
 
     fn shapes(at: f32) -> Vec<Shape> {
         let rect = Rect::from_min_size(pos2(at, 20.3), vec2(30.2, 17.9));
@@ -106,6 +115,18 @@ mod tests {
             assert!(plain.len() > 100, "{}", plain.len());
             assert_eq!(plain, baked, "at {at}, {pixels} pixels a point");
         }
+    }
+
+    #[test]
+    fn shapes_are_left_as_they_are_where_that_is_wanted() {
+        let ctx = Context::default();
+        let kinds = |on| {
+            leave(&ctx, on);
+            let mut output = ctx.run_ui(RawInput::default(), |ui| draw(ui.painter(), Id::unique("left"), shapes(10.0)));
+            output.textures_delta.clear();
+            output.shapes.iter().filter(|s| matches!(s.shape, Shape::Mesh(_))).count()
+        };
+        assert_eq!((kinds(false), kinds(true), kinds(false)), (1, 0, 1));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use eframe::egui::{Context, ViewportCommand};
 use crate::app::app::{App, Exporting};
 use crate::app::dialogs::{CaptureChoice, Dialog, LostCapture, Next};
 use crate::app::export_dialog::{ExportForm, What};
-use crate::app::jobs::{Done, Opened, Purpose, Refused, SaveTrace, ToRun};
+use crate::app::jobs::{Opened, Purpose, Refused, SaveTrace, ToRun};
 use crate::app::layout::PanelLayout;
 use crate::app::state::Run;
 use crate::engine::RunId;
@@ -69,7 +69,9 @@ impl App {
             Purpose::Capture => self.capture_found(&path),
             Purpose::SavedTrace => self.save_with_trace(with_extension(path, saved::EXTENSION)),
             Purpose::SaveSession => self.save_to(with_extension(path, "ron")),
-            Purpose::Picture => self.export_picture(with_extension(path, "png")),
+            Purpose::Picture | Purpose::Animation => self.picture_path(with_extension(path, "png")),
+            Purpose::Vector => self.picture_path(with_extension(path, "svg")),
+            Purpose::Frames => self.picture_path(path),
             Purpose::Trace => {
                 self.dialogs.choose_folder(&path);
             }
@@ -86,18 +88,6 @@ impl App {
         let session = self.session();
         self.saving = Some(session.clone());
         self.jobs.save(session, path, self.base());
-    }
-
-    pub(in crate::app) fn export_picture(&mut self, path: PathBuf) {
-        let (outbox, wake) = self.jobs.outbox();
-        self.ctx.request_screenshot(move |picture| {
-            std::thread::spawn(move || {
-                let result = crate::app::jobs::write_png(&path, &picture).map(|()| Vec::new());
-                if outbox.send(Done::Written { purpose: Purpose::Picture, path, result }).is_ok() {
-                    wake();
-                }
-            });
-        });
     }
 
     /// Asks what of the run on screen is to be exported, how, and where.
@@ -304,7 +294,7 @@ impl App {
     }
 
     pub(in crate::app) fn written(&mut self, purpose: Purpose, path: &Path, result: Result<Vec<String>, String>) {
-        if purpose == Purpose::Trace {
+        if matches!(purpose, Purpose::Trace | Purpose::Animation) {
             self.exporting = None;
         }
         match result {

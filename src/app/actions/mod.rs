@@ -2,11 +2,14 @@
 
 mod files;
 mod find;
+mod picture;
 mod recover;
 mod session;
 mod undo;
 mod view;
 mod window;
+
+pub(super) use picture::Desk;
 
 use eframe::egui::ViewportCommand;
 
@@ -81,6 +84,11 @@ impl App {
                 }
             }
             Done::Written { purpose, path, result } => self.written(purpose, &path, result),
+            Done::Copied(Ok(picture)) => {
+                self.ctx.copy_image(*picture);
+                self.notice = Some("Copied the picture".to_owned());
+            }
+            Done::Copied(Err(message)) => self.dialogs.error("The picture is not copied", message),
         }
         self.ctx.request_repaint();
     }

@@ -35,7 +35,7 @@ impl App {
             },
             WindowCommand::SaveAs => self.jobs.pick(Purpose::SaveSession, self.suggested("ron")),
             WindowCommand::SaveAsPath => self.ask_path(Purpose::SaveSession, None),
-            WindowCommand::ExportPicture => self.jobs.pick(Purpose::Picture, self.suggested("png")),
+            WindowCommand::Picture(act) => self.picture_command(act),
             WindowCommand::ExportTrace if self.exporting.is_some() => {}
             WindowCommand::ExportTrace => self.ask_export(),
             WindowCommand::ExportSweep => self.jobs.pick(Purpose::Sweep, self.suggested("parquet")),

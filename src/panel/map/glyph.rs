@@ -4,6 +4,8 @@
 
 use eframe::egui::{Color32, ColorImage, Context, Mesh, Pos2, Rect, TextureHandle, TextureId, TextureOptions, pos2, vec2};
 
+use crate::app::picture::svg::{Mark, Outline, Outlines};
+
 /// A mark. Sizes are in points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Glyph {
@@ -84,6 +86,21 @@ impl Glyph {
         }
     }
 
+    /// Its lines and areas, about its middle: what [`Glyph::cover`] draws.
+    fn outlines(self) -> Vec<Outline> {
+        let r = self.radius();
+        let polygon = |points: &[(f32, f32)]| vec![Outline::Polygon(points.iter().map(|&(x, y)| pos2(x * r, y * r)).collect())];
+        match self {
+            Self::Dot | Self::Speck => vec![Outline::Disc(r, 1.0)],
+            Self::Ring => vec![Outline::Ring(r, 2.0 * LINE)],
+            Self::Hoop => vec![Outline::Ring(r, 1.8)],
+            Self::Diamond | Self::DiamondEdge => polygon(&[(0.0, -1.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)]),
+            Self::Square | Self::SquareEdge => polygon(&[(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]),
+            Self::Triangle => polygon(&[(0.0, -1.0), (1.0, 0.8), (-1.0, 0.8)]),
+            Self::Blob(_) => vec![Outline::Disc(r, FAINT), Outline::Ring(r - LINE, 2.0 * LINE)],
+        }
+    }
+
     /// How much of a pixel is covered whose middle is (x, y) pixels from the mark's, y downwards; `scale` is pixels a point.
     fn cover(self, x: f32, y: f32, scale: f32) -> f32 {
         let (r, line) = (self.radius() * scale, LINE * scale);
@@ -136,7 +153,14 @@ impl Atlas {
             cells.push((half, Rect::from_min_max(uv(left, 0), uv(left + 2 * half, 2 * half))));
             left += 2 * half + 1;
         }
-        Self { texture: ctx.load_texture("marks", image, TextureOptions::LINEAR), scale, cells }
+        let texture = ctx.load_texture("marks", image, TextureOptions::LINEAR);
+        // In a picture of vectors each square is the mark that it shows.
+        let mark = |(glyph, (half, uv)): (Glyph, &(usize, Rect))| {
+            let side = 2.0 * *half as f32 / scale;
+            Mark { uv: *uv, side, outlines: glyph.outlines() }
+        };
+        Outlines::insert(ctx, texture.id(), Glyph::all().zip(&cells).map(mark).collect());
+        Self { texture, scale, cells }
     }
 
     pub(super) fn scale(&self) -> f32 {

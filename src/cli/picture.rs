@@ -1,0 +1,165 @@
+//! What `screenshot` and `animate` have in common: what the picture is of, how large, in which theme.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use thiserror::Error;
+
+use crate::app::App;
+use crate::app::offscreen::{Setting, Stage, Unsettled};
+use crate::app::picture::Subject;
+use crate::app::picture::caption::session_hash;
+use crate::app::picture::film::FilmError;
+use crate::app::picture::painter::PaintError;
+use crate::export::WriteError;
+use crate::session::file::SessionError;
+use crate::session::saved::{self, is_saved};
+use crate::session::{BackendChoice, Session};
+use crate::stream::capture::BUNDLED;
+
+/// What the picture is of.
+#[derive(Debug, clap::Args)]
+pub struct Shared {
+    /// A session, a capture, or `bundled`
+    pub session: PathBuf,
+    /// One panel alone, with a caption, in place of the window; a wrong name is answered with the nearest right one
+    #[arg(long, value_name = "NAME", value_parser = panel)]
+    pub panel: Option<Subject>,
+    /// Width and height in points [default: 1440x900, or 800x520 for a panel]
+    #[arg(long, value_name = "WxH", value_parser = size)]
+    pub size: Option<[u32; 2]>,
+    /// Pixels a point; in an SVG, those of what is no vector (heatmaps) [default: 1, or 2 for SVG]
+    #[arg(long, value_parser = scale)]
+    pub scale: Option<f32>,
+    /// The theme [default: dark for the window as PNG, light for a panel and for SVG]
+    #[arg(long, value_enum)]
+    pub theme: Option<Theme>,
+}
+
+/// The themes that a picture can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Theme {
+    /// Dark text on white.
+    Light,
+    /// Light text on black.
+    Dark,
+}
+
+/// Why there is no picture.
+#[derive(Debug, Error)]
+pub enum PictureError {
+    /// What is asked for is not there.
+    #[error("{0}")]
+    Usage(String),
+    /// The session.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// There are fewer steps.
+    #[error("{option} is {step}, but the timeline has {steps} steps: from 0 to {steps} can be done")]
+    #[allow(missing_docs, reason = "the message explains them")]
+    Step { option: &'static str, step: usize, steps: usize },
+    /// There are fewer tokens.
+    #[error("--token is {token}, but the stream has the writes 0 to {last}")]
+    #[allow(missing_docs, reason = "the message explains them")]
+    Token { token: usize, last: usize },
+    /// No threads.
+    #[error("no thread could be started: {0}")]
+    Thread(#[from] std::io::Error),
+    /// The session cannot run, or it was cancelled.
+    #[error(transparent)]
+    Unsettled(#[from] Unsettled),
+    /// Nothing to paint with.
+    #[error(transparent)]
+    Paint(#[from] PaintError),
+    /// The file.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The folder has frames already.
+    #[error("{0}")]
+    Frames(String),
+}
+
+impl From<FilmError> for PictureError {
+    fn from(error: FilmError) -> Self {
+        match error {
+            FilmError::Unsettled(error) => error.into(),
+            FilmError::Paint(error) => error.into(),
+            FilmError::Write(error) => error.into(),
+            FilmError::Frames(_) => Self::Frames(error.to_string()),
+        }
+    }
+}
+
+impl PictureError {
+    /// The exit code, of the kinds that the command line documents.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Step { .. } | Self::Token { .. } | Self::Paint(PaintError::Size { .. }) => 2,
+            Self::Session(_) => 3,
+            Self::Paint(_) => 4,
+            Self::Unsettled(Unsettled::Run(_)) | Self::Thread(_) => 5,
+            Self::Write(_) | Self::Frames(_) => 6,
+            Self::Unsettled(Unsettled::Cancelled) => 130,
+        }
+    }
+}
+
+impl Shared {
+    /// The window on the session; one that was saved with its trace is not computed again.
+    pub fn app(&self, stage: &Stage, session: Session) -> Result<App, PictureError> {
+        if self.session.as_os_str() != BUNDLED && is_saved(&self.session) {
+            return Ok(stage.app_showing(saved::open(&self.session)?, self.session.clone())?);
+        }
+        Ok(stage.app(session, Some(self.session.clone()))?)
+    }
+
+    /// The session, and a stage for it; `svg`: one that needs no adapter, on which the session runs on the CPU unless it asks for a
+    /// GPU itself.
+    pub fn stage(&self, svg: bool) -> Result<(Session, Stage), PictureError> {
+        let mut session = Session::open(&self.session)?;
+        let subject = self.panel.unwrap_or_default();
+        let dark = self.theme.map_or(!svg && subject == Subject::Window, |theme| theme == Theme::Dark);
+        let setting = Setting {
+            subject,
+            size: self.size.unwrap_or_else(|| subject.size()),
+            scale: self.scale.unwrap_or(if svg { 2.0 } else { 1.0 }),
+            dark,
+            session: session_hash(&session),
+        };
+        if svg && session.backend == BackendChoice::Auto {
+            session.backend = BackendChoice::Cpu;
+        }
+        let stage = if svg { Stage::drawing(setting)? } else { Stage::painting(setting)? };
+        Ok((session, stage))
+    }
+}
+
+fn panel(name: &str) -> Result<Subject, String> {
+    Subject::panel(name)
+}
+
+fn size(text: &str) -> Result<[u32; 2], String> {
+    let parts = text.split_once(['x', 'X', '×']).and_then(|(w, h)| Some([w.trim().parse().ok()?, h.trim().parse().ok()?]));
+    parts.filter(|[w, h]: &[u32; 2]| *w > 0 && *h > 0).ok_or_else(|| format!("`{text}` is no size; one is written as 1440x900"))
+}
+
+fn scale(text: &str) -> Result<f32, String> {
+    let wanted = || format!("`{text}` is no scale; it is a number from 0.5 to 4");
+    text.parse().ok().filter(|s| (0.5..=4.0).contains(s)).ok_or_else(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_or_refused_with_an_example() {
+        assert_eq!(size("1440x900"), Ok([1440, 900]));
+        assert_eq!(size("800X600"), Ok([800, 600]));
+        for wrong in ["", "1440", "0x5", "axb", "-1x4", "1x2x3"] {
+            assert!(size(wrong).is_err_and(|e| e.contains("1440x900")), "{wrong}");
+        }
+        assert_eq!(scale("2"), Ok(2.0));
+        assert!(scale("9").is_err() && scale("nan").is_err());
+    }
+}
