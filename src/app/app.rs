@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use eframe::egui::{self, Context, Key, Modifiers, Ui, ViewportCommand};
 
+use crate::app::actions::Basis;
 use crate::app::actions::Desk;
 use crate::app::autosave::{Autosave, Crashed};
 use crate::app::command::{Command, ViewCommand};
@@ -18,6 +19,8 @@ use crate::app::history::History;
 use crate::app::inspector::Inspector;
 use crate::app::jobs::{Jobs, Prepared};
 use crate::app::layout::PanelLayout;
+use crate::app::lesson::editor::Moment;
+use crate::app::lesson::{Editing, Playing};
 use crate::app::palette::Palette;
 use crate::app::picture::mirror::Mirror;
 use crate::app::prefs::Preferences;
@@ -133,6 +136,16 @@ pub struct App {
     pub(super) desk: Desk,
     /// The panel that is shown alone, if one is.
     pub(super) alone: Option<Alone>,
+    /// The lesson that is played.
+    pub(super) playing: Option<Playing>,
+    /// What its step was judged on last.
+    pub(super) judged: Option<Basis>,
+    /// The lesson that is being made.
+    pub(super) editing: Option<Editing>,
+    /// What the editor can record, and what that was read from.
+    pub(super) moment: Option<(Basis, Moment)>,
+    /// True while the window is shown to a room: large text, few controls.
+    pub(super) presenting: bool,
     last_time: f64,
     pub(super) frame_seconds: f64,
 }
@@ -229,6 +242,11 @@ impl App {
             finding: None,
             desk: Desk::default(),
             alone: None,
+            playing: None,
+            judged: None,
+            editing: None,
+            moment: None,
+            presenting: false,
             last_time: 0.0,
             frame_seconds: 0.0,
         };
@@ -284,6 +302,30 @@ impl App {
         &self.selection
     }
 
+    /// The lesson that is played, if one is.
+    #[must_use]
+    pub fn playing(&self) -> Option<&Playing> {
+        self.playing.as_ref()
+    }
+
+    /// The lesson in the editor, if one is being made.
+    #[must_use]
+    pub fn editing(&self) -> Option<&Editing> {
+        self.editing.as_ref()
+    }
+
+    /// True if a panel is seen: shown, and not behind another.
+    #[must_use]
+    pub fn shows(&self, panel: &str) -> bool {
+        self.layout.is_seen(panel)
+    }
+
+    /// True while the window is shown to a room.
+    #[must_use]
+    pub fn presenting(&self) -> bool {
+        self.presenting
+    }
+
     /// The runs: the one on screen and the one to come.
     #[must_use]
     pub fn runs(&self) -> &Runs {
@@ -302,10 +344,10 @@ impl App {
     }
 
     /// True if what the session computes differs from what was opened or saved last. Where the playhead stands and how
-    /// the panels lie is no edit.
+    /// the panels lie is no edit, and what is tried out in a lesson is none either.
     #[must_use]
     pub fn edited(&self) -> bool {
-        Session { view: self.kept.view.clone(), ..self.session.clone() } != self.kept
+        self.playing.is_none() && Session { view: self.kept.view.clone(), ..self.session.clone() } != self.kept
     }
 
     /// The session as it would be saved now.
@@ -345,6 +387,7 @@ impl App {
         self.dropped(ui.ctx());
         self.carry_out_all(asked);
         self.tick(ui.ctx());
+        self.judge_lesson();
         let mut asked = Vec::new();
         self.paint(ui, &mut asked);
         self.draw_for_picture(ui, &mut asked);
@@ -361,6 +404,7 @@ impl App {
             ui.ctx().request_repaint();
         }
         self.ask_about_picture(ui.ctx());
+        self.paint_editor(ui.ctx());
         if let Some(command) = self.palette.ui(ui.ctx()) {
             self.carry_out_all(vec![command]);
         }
@@ -381,6 +425,7 @@ impl App {
         if self.bar.search.typing() && ctx.input_mut(|i| i.consume_key(Modifiers::NONE, Key::Escape)) {
             self.bar.search.close();
         }
+        self.presenting_keys(ctx, &mut asked);
         commands::pressed(ctx, &mut asked);
         asked
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::app::lesson::LessonCommand;
 use crate::app::study::StudyCommand;
 use crate::app::theme::ThemeChoice;
 use crate::panel::{Pin, Subject};
@@ -23,6 +24,8 @@ pub enum Command {
     Window(WindowCommand),
     /// For a study in the background.
     Study(StudyCommand),
+    /// For lessons.
+    Lesson(LessonCommand),
 }
 
 impl From<TimeCommand> for Command {
@@ -53,6 +56,11 @@ impl From<ViewCommand> for Command {
 impl From<StudyCommand> for Command {
     fn from(command: StudyCommand) -> Self {
         Self::Study(command)
+    }
+}
+impl From<LessonCommand> for Command {
+    fn from(command: LessonCommand) -> Self {
+        Self::Lesson(command)
     }
 }
 impl From<WindowCommand> for Command {
@@ -296,6 +304,8 @@ pub enum WindowCommand {
     Arrange(&'static str),
     /// Put the panels back as designed.
     ResetLayout,
+    /// Show the window to a room: large text, few controls; or as it was.
+    Present,
     /// Show or hide the palette of commands.
     TogglePalette,
     /// Show or hide the sheet of keys.

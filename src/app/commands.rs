@@ -3,6 +3,7 @@
 use eframe::egui::{Context, Key, KeyboardShortcut, Modifiers, Popup};
 
 use crate::app::command::{Command, PanelAct, PictureAct, SessionCommand, TimeCommand, ViewCommand, WindowCommand};
+use crate::app::lesson::LessonCommand;
 use crate::app::theme::ThemeChoice;
 
 /// The menu a command is in.
@@ -16,13 +17,21 @@ pub enum Group {
     Run,
     /// What is looked at, and how.
     View,
+    /// Lessons.
+    Lessons,
     /// Help.
     Help,
 }
 
 /// The menus, in their order, with their titles.
-pub const GROUPS: [(Group, &str); 5] =
-    [(Group::File, "File"), (Group::Edit, "Edit"), (Group::Run, "Run"), (Group::View, "View"), (Group::Help, "Help")];
+pub const GROUPS: [(Group, &str); 6] = [
+    (Group::File, "File"),
+    (Group::Edit, "Edit"),
+    (Group::Run, "Run"),
+    (Group::View, "View"),
+    (Group::Lessons, "Lessons"),
+    (Group::Help, "Help"),
+];
 
 /// One command: see the module's page.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +73,7 @@ const fn also(key: KeyboardShortcut, entry: Entry) -> Entry {
     Entry { also: Some(key), ..entry }
 }
 
-use Command::{Session, Time, View, Window};
+use Command::{Lesson, Session, Time, View, Window};
 
 fn panel(act: PanelAct) -> Command {
     Window(WindowCommand::Panel { name: None, act })
@@ -148,6 +157,33 @@ pub static COMMANDS: &[Entry] = &[
     entry("layout-debug-ovq", "Layout: Debug OVQ", Group::View, None, || Window(WindowCommand::Arrange("debug-ovq"))),
     entry("layout-debug-lola", "Layout: Debug LoLA", Group::View, None, || Window(WindowCommand::Arrange("debug-lola"))),
     entry("layout-compare", "Layout: Compare", Group::View, None, || Window(WindowCommand::Arrange("compare"))),
+    section(entry("present", "Present: large text, few controls", Group::View, Some(with(Modifiers::NONE, Key::F5)), || {
+        Window(WindowCommand::Present)
+    })),
+    entry("lesson-forgetting", "How linear attention forgets", Group::Lessons, None, || Lesson(LessonCommand::Start("forgetting"))),
+    entry("lesson-ovq", "OVQ: from k-means to regression", Group::Lessons, None, || Lesson(LessonCommand::Start("ovq"))),
+    entry("lesson-lola", "LoLA and self-recall error", Group::Lessons, None, || Lesson(LessonCommand::Start("lola"))),
+    entry("lesson-real-model", "Reading a real model's head", Group::Lessons, None, || Lesson(LessonCommand::Start("real_model"))),
+    entry("lesson-comparing", "Comparing memories fairly", Group::Lessons, None, || Lesson(LessonCommand::Start("comparing"))),
+    section(entry("lesson-open", "Open lesson…", Group::Lessons, None, || Lesson(LessonCommand::Open))),
+    section(entry("lesson-next", "Next step of the lesson", Group::Lessons, Some(with(Modifiers::NONE, Key::PageDown)), || {
+        Lesson(LessonCommand::Next)
+    })),
+    entry("lesson-back", "Step of the lesson before", Group::Lessons, Some(with(Modifiers::NONE, Key::PageUp)), || {
+        Lesson(LessonCommand::Back)
+    }),
+    entry("lesson-skip", "Skip the step of the lesson", Group::Lessons, Some(with(Modifiers::SHIFT, Key::PageDown)), || {
+        Lesson(LessonCommand::Skip)
+    }),
+    entry("lesson-hint", "Hint", Group::Lessons, Some(with(Modifiers::NONE, Key::H)), || Lesson(LessonCommand::Hint)),
+    entry("lesson-1", "First answer", Group::Lessons, Some(with(Modifiers::NONE, Key::Num1)), || Lesson(LessonCommand::Choose(0))),
+    entry("lesson-2", "Second answer", Group::Lessons, Some(with(Modifiers::NONE, Key::Num2)), || Lesson(LessonCommand::Choose(1))),
+    entry("lesson-3", "Third answer", Group::Lessons, Some(with(Modifiers::NONE, Key::Num3)), || Lesson(LessonCommand::Choose(2))),
+    entry("lesson-4", "Fourth answer", Group::Lessons, Some(with(Modifiers::NONE, Key::Num4)), || Lesson(LessonCommand::Choose(3))),
+    entry("lesson-again", "Lesson from the start", Group::Lessons, None, || Lesson(LessonCommand::Again)),
+    entry("lesson-leave", "Leave the lesson", Group::Lessons, None, || Lesson(LessonCommand::Leave)),
+    section(entry("lesson-new", "Make a lesson…", Group::Lessons, None, || Lesson(LessonCommand::New))),
+    entry("lesson-edit", "Edit this lesson…", Group::Lessons, None, || Lesson(LessonCommand::Edit)),
     entry("palette", "Find a command…", Group::Help, Some(with(Modifiers::COMMAND, Key::P)), || Window(WindowCommand::TogglePalette)),
     entry("keys", "Keys", Group::Help, Some(with(Modifiers::NONE, Key::F1)), || Window(WindowCommand::ToggleKeys)),
 ];
@@ -172,7 +208,7 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
         let mut entries: Vec<_> = COMMANDS.iter().flat_map(|c| c.key.into_iter().chain(c.also).map(move |k| (k, c))).collect();
         entries.sort_by_key(|(k, _)| std::cmp::Reverse(modifiers(k.modifiers)));
         for (shortcut, entry) in entries {
-            let plain = !shortcut.modifiers.command && !shortcut.modifiers.alt && !matches!(shortcut.logical_key, Key::Escape | Key::F1);
+            let plain = !shortcut.modifiers.command && !shortcut.modifiers.alt && !is_of_no_widget(shortcut.logical_key);
             if typing && is_of_texts(shortcut) {
                 continue;
             }
@@ -185,6 +221,11 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
             }
         }
     });
+}
+
+/// True for a key that no widget but a text field or a list has a use for: a clicker's keys work wherever the focus is.
+fn is_of_no_widget(key: Key) -> bool {
+    matches!(key, Key::Escape | Key::F1 | Key::F5 | Key::PageDown | Key::PageUp)
 }
 
 /// True for a key that a text field has a use for.
@@ -238,6 +279,14 @@ mod tests {
             let entry = command(&format!("layout-{}", preset.name));
             assert!(entry.is_some_and(|e| (e.make)() == Window(WindowCommand::Arrange(preset.name))), "{}", preset.name);
             assert_eq!(entry.map(|e| e.title), Some(format!("Layout: {}", preset.title)).as_deref());
+        }
+    }
+
+    #[test]
+    fn every_lesson_has_a_command() {
+        for (name, lesson) in crate::session::lesson::lessons() {
+            let entry = COMMANDS.iter().find(|e| (e.make)() == Lesson(LessonCommand::Start(name)));
+            assert_eq!(entry.map(|e| e.title), Some(lesson.title.as_str()), "{name}");
         }
     }
 

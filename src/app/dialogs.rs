@@ -19,6 +19,8 @@ pub enum Next {
     Close,
     /// Opening another file.
     Open(PathBuf),
+    /// Starting a lesson of this name.
+    Lesson(&'static str),
 }
 
 /// A session whose capture is missing or is another file, and what there is to say about it.
@@ -68,6 +70,8 @@ pub enum Answer {
     Path { purpose: Purpose, path: PathBuf },
     /// The path that was asked for is not given.
     NoPath(Purpose),
+    /// The lesson in the editor is given up, with what was not saved of it.
+    LoseLesson,
     /// Go on, with the edits saved first or lost.
     Leave { save: bool, next: Next },
     /// What to do about a session's capture.
@@ -100,6 +104,8 @@ pub enum Dialog {
     Recover { file: PathBuf, when: String, what: String },
     /// The caption of a bookmark at so many writes; `known`: it is there already.
     Bookmark { position: usize, text: String, known: bool },
+    /// The lesson in the editor has edits that are not saved, and the editor is to be closed.
+    UnsavedLesson,
     /// The keys.
     Keys,
 }
@@ -165,6 +171,7 @@ impl Dialogs {
                 Dialog::Capture(lost) => out = questions::capture(ui, lost),
                 Dialog::Recover { file, when, what } => out = questions::recover(ui, file, when, what),
                 Dialog::Bookmark { position, text, known } => out = questions::bookmark(ui, *position, text, *known, &mut close),
+                Dialog::UnsavedLesson => out = unsaved_lesson(ui, &mut close),
                 Dialog::Keys => keys(ui, &mut close),
             }
         });
@@ -218,8 +225,8 @@ fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, cl
     let mut out = None;
     ui.horizontal(|ui| {
         let word = match purpose {
-            Purpose::Open | Purpose::Capture => "Open file",
-            Purpose::SavedTrace | Purpose::SaveSession => "Save",
+            Purpose::Open | Purpose::Capture | Purpose::OpenLesson => "Open file",
+            Purpose::SavedTrace | Purpose::SaveSession | Purpose::SaveLesson => "Save",
             Purpose::Picture
             | Purpose::Vector
             | Purpose::Animation
@@ -262,6 +269,7 @@ fn unsaved(ui: &mut Ui, name: &str, next: &Next, close: &mut bool) -> Option<Ans
     let words = match next {
         Next::Close => "Closing the window loses them.".to_owned(),
         Next::Open(path) => format!("Opening {} loses them.", path.display()),
+        Next::Lesson(_) => "Starting the lesson loses them: it has a session of its own.".to_owned(),
     };
     ui.add(Label::new(words).wrap());
     ui.add_space(10.0);
@@ -278,12 +286,29 @@ fn unsaved(ui: &mut Ui, name: &str, next: &Next, close: &mut bool) -> Option<Ans
     out
 }
 
+fn unsaved_lesson(ui: &mut Ui, close: &mut bool) -> Option<Answer> {
+    heading(ui, "The lesson has edits that are not saved");
+    ui.add(Label::new("Closing the editor loses them.").wrap());
+    ui.add_space(10.0);
+    let mut out = None;
+    ui.horizontal(|ui| {
+        if ui.button("Keep editing").clicked() {
+            *close = true;
+        }
+        if ui.button("Lose them").clicked() {
+            out = Some(Answer::LoseLesson);
+            *close = true;
+        }
+    });
+    out
+}
+
 /// The sheet of keys, in two columns of groups.
 fn keys(ui: &mut Ui, close: &mut bool) {
     heading(ui, "Keys");
     let high = (ui.ctx().content_rect().height() - 170.0).max(80.0);
     ScrollArea::vertical().max_height(high).show(ui, |ui| {
-        let split = [[Group::File, Group::Edit, Group::Run].as_slice(), &[Group::View, Group::Help]];
+        let split = [[Group::File, Group::Edit, Group::Run, Group::Lessons].as_slice(), &[Group::View, Group::Help]];
         ui.columns(2, |columns| {
             for (ui, groups) in columns.iter_mut().zip(split) {
                 GROUPS.iter().filter(|(group, _)| groups.contains(group)).for_each(|(group, title)| keys_of(ui, *group, title));
@@ -316,7 +341,7 @@ mod tests {
 
     #[test]
     fn the_sheet_of_keys_has_every_group() {
-        let shown = [Group::File, Group::Edit, Group::Run, Group::View, Group::Help];
+        let shown = [Group::File, Group::Edit, Group::Run, Group::View, Group::Lessons, Group::Help];
         assert!(GROUPS.iter().all(|(group, _)| shown.contains(group)) && GROUPS.len() == shown.len());
     }
 }

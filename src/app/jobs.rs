@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use eframe::egui::ColorImage;
 
 use crate::app::autosave::{self, Crashed};
+use crate::app::lesson::Playing;
 use crate::app::session_panel::Problem;
 use crate::engine::BackendInfo;
 use crate::engine::sweep::{Row, file as sweep_file};
@@ -18,6 +19,7 @@ use crate::export::{self, ExportError, Progress};
 use crate::layer::Snapshot;
 use crate::param::ParamError;
 use crate::session::file::SessionError;
+use crate::session::lesson::Lesson;
 use crate::session::plan::{Plan, PlanError};
 use crate::session::saved::{self, Saved, Saving};
 use crate::session::{Session, Source, place};
@@ -52,6 +54,10 @@ pub enum Purpose {
     Sweep,
     /// Where to write the list of events.
     Events,
+    /// A lesson to play.
+    OpenLesson,
+    /// Where to save the lesson that is being made.
+    SaveLesson,
 }
 
 impl Purpose {
@@ -70,6 +76,8 @@ impl Purpose {
             Self::Trace => "Export the trace to a folder",
             Self::Sweep => "Export the sweep as Parquet",
             Self::Events => "Export the events as CSV",
+            Self::OpenLesson => "Open a lesson",
+            Self::SaveLesson => "Save the lesson",
         }
     }
 }
@@ -127,6 +135,10 @@ pub enum Done {
     Crashed(Vec<Crashed>),
     /// One of them can be gone on with, or not.
     Recovered { crashed: Box<Crashed>, opened: Box<Opened> },
+    /// A lesson was checked and loaded with its session, or not.
+    Lesson { result: Result<Box<(Playing, Session, Prepared)>, String> },
+    /// A lesson was read from a file.
+    LessonRead { path: PathBuf, lesson: Arc<Lesson> },
     /// A file dialog was answered; `at_once` if no person can have done it.
     Picked { purpose: Purpose, path: Option<PathBuf>, at_once: bool },
     /// An export of the trace has come so far, from 0 to 1.
@@ -443,6 +455,8 @@ async fn dialog(purpose: Purpose, name: String) -> Option<PathBuf> {
         Purpose::Vector => dialog.add_filter("SVG", &["svg"]).set_file_name(name).save_file().await,
         Purpose::Animation => dialog.add_filter("APNG", &["png", "apng"]).set_file_name(name).save_file().await,
         Purpose::Trace | Purpose::Frames => dialog.pick_folder().await,
+        Purpose::OpenLesson => dialog.add_filter("Lesson", &["ron"]).pick_file().await,
+        Purpose::SaveLesson => dialog.add_filter("Lesson", &["ron"]).set_file_name(name).save_file().await,
         Purpose::Events => dialog.add_filter("CSV", &["csv"]).set_file_name(name).save_file().await,
         Purpose::Sweep => dialog.add_filter("Parquet", &["parquet"]).set_file_name(name).save_file().await,
     };

@@ -243,6 +243,25 @@ impl PanelLayout {
         self.maximised.or(self.used.filter(seen)).or(self.under.filter(seen)).or_else(first)
     }
 
+    /// True if the panel is seen: shown, and not behind another's tab.
+    #[must_use]
+    pub fn is_seen(&self, name: &str) -> bool {
+        let in_front = || self.tile(name).is_some_and(|tile| self.tree.active_tiles().contains(&tile));
+        match self.maximised {
+            Some(alone) => alone == name,
+            None => name == RECALL || self.detached.contains(name) || in_front(),
+        }
+    }
+
+    /// Where a panel of the tree was drawn last, while it is seen.
+    #[must_use]
+    pub fn rect(&self, name: &str) -> Option<eframe::egui::Rect> {
+        if self.maximised.is_some() {
+            return None;
+        }
+        self.tile(name).filter(|tile| self.tree.active_tiles().contains(tile)).and_then(|tile| self.tree.tiles.rect(tile))
+    }
+
     fn tile(&self, name: &str) -> Option<TileId> {
         self.tree.tiles.find_pane(&Pane(name.to_owned()))
     }

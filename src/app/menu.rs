@@ -8,6 +8,7 @@ use crate::app::command::{Command, ViewCommand, WindowCommand};
 use crate::app::commands::{COMMANDS, Entry, GROUPS, Group, key_text, keys_text};
 use crate::app::icon::{self, Icon};
 use crate::app::layout::{PanelLayout, entries};
+use crate::app::lesson::LessonCommand;
 use crate::app::prefs::Preferences;
 use crate::app::theme::ThemeChoice;
 
@@ -34,6 +35,8 @@ pub struct MenuLook<'a> {
     pub back: bool,
     /// True if something was looked at after.
     pub forward: bool,
+    /// True while a lesson is played.
+    pub playing: bool,
 }
 
 /// Draws it.
@@ -42,7 +45,7 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
         for (group, title) in GROUPS {
             ui.menu_button(title, |ui| {
                 ui.set_min_width(210.0);
-                for entry in COMMANDS.iter().filter(|c| c.group == group && !is_layout(c)) {
+                for entry in COMMANDS.iter().filter(|c| c.group == group && !is_layout(c) && !is_answer(c)) {
                     if entry.first_of_section {
                         ui.separator();
                     }
@@ -96,6 +99,11 @@ fn is_layout(entry: &Entry) -> bool {
     matches!((entry.make)(), Command::Window(WindowCommand::Arrange(_) | WindowCommand::ResetLayout))
 }
 
+/// True for an answer in a lesson: these are had from the lesson's own strip.
+fn is_answer(entry: &Entry) -> bool {
+    matches!((entry.make)(), Command::Lesson(LessonCommand::Choose(_)))
+}
+
 fn item(ui: &mut Ui, look: &MenuLook<'_>, entry: &Entry, commands: &mut Vec<Command>) {
     if let Command::Window(WindowCommand::Theme(theme)) = (entry.make)() {
         if ui.radio(theme == look.theme, entry.title).clicked() {
@@ -116,6 +124,8 @@ fn item(ui: &mut Ui, look: &MenuLook<'_>, entry: &Entry, commands: &mut Vec<Comm
     let able = match (entry.make)() {
         Command::View(ViewCommand::Back) => look.back,
         Command::View(ViewCommand::Forward) => look.forward,
+        Command::Lesson(LessonCommand::Start(_) | LessonCommand::Open | LessonCommand::New) => true,
+        Command::Lesson(_) => look.playing,
         _ => edit != Some(None),
     };
     let mut button = Button::new(title);

@@ -26,6 +26,7 @@ pub mod inspector;
 pub mod jobs;
 pub mod lanes_panel;
 pub mod layout;
+pub mod lesson;
 pub mod menu;
 pub mod neighbours;
 mod notices;

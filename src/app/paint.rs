@@ -6,6 +6,7 @@ use eframe::egui::{CentralPanel, Frame, Margin, Panel, Ui};
 
 use crate::app::app::App;
 use crate::app::command::Command;
+use crate::app::lesson::strip;
 use crate::app::picture::{Subject, figure};
 use crate::app::session_panel::{self, SessionLook};
 use crate::app::state::Run;
@@ -49,39 +50,65 @@ impl App {
         }
         let dark = ui.visuals().dark_mode;
         let surface = |h: i8, v: i8| Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::symmetric(h, v));
-        let (bar, side) = (surface(8, 3), surface(8, 4));
-        Panel::top("menu").frame(bar).show(ui, |ui| menu::ui(ui, &self.menu_look(), asked));
+        let (bar, side, said) = (surface(8, 3), surface(8, 4), surface(12, 6));
+        let presenting = self.presenting;
+        if !presenting {
+            Panel::top("menu").frame(bar).show(ui, |ui| menu::ui(ui, &self.menu_look(), asked));
+        }
+        if let Some(playing) = &mut self.playing {
+            Panel::top("lesson").frame(said).show(ui, |ui| strip::ui(ui, playing, asked));
+        }
         if let Some(run) = self.runs.current()
             && notices::strips(ui, run, self.dismissed)
         {
             self.dismissed += 1;
         }
-        Panel::bottom("status").frame(bar).exact_size(22.0).show(ui, |ui| {
-            let frame_seconds = (!self.options.without_times).then_some(self.frame_seconds);
-            let computing = self.opening.is_some() || self.planning || self.runs.computing();
-            let exporting = self.exporting.as_ref().map(|e| e.share);
-            let status = Status { run: self.runs.current(), computing, exporting, notice: self.notice.as_deref(), frame_seconds };
-            status_bar::ui(ui, status, asked);
-        });
+        if !presenting {
+            self.paint_status(ui, bar, asked);
+        }
         let without_times = self.options.without_times;
-        let Self { session, runs, timeline, selection, layout, problem, layers, bar, inspector, opening, studies, states, removed, .. } =
-            self;
+        let Self {
+            session,
+            runs,
+            timeline,
+            selection,
+            layout,
+            problem,
+            layers,
+            bar,
+            inspector,
+            opening,
+            studies,
+            states,
+            removed,
+            playing,
+            ..
+        } = self;
         let plan = runs.current().map(|r| Arc::clone(&r.plan));
         let high = plan.as_ref().map_or(timeline_bar::PLAIN, |plan| bar.height(plan, selection));
-        Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
+        let timeline_at = Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
             if let (Some(plan), Some(run)) = (&plan, runs.current()) {
                 let heads = heads_shown(plan, &session.view);
                 let bookmarks = &session.bookmarks;
                 bar.ui(ui, &BarLook { plan, traces: &run.traces, time: timeline, selection, heads, bookmarks }, asked);
             }
         });
-        Panel::left("session").frame(side).default_size(296.0).size_range(296.0..=440.0).show(ui, |ui| {
-            // While a file is being opened there is no session to set.
-            if opening.is_none() {
-                let removed = removed.as_ref().map(|(_, lane)| lane);
-                let look = SessionLook { session, plan: plan.as_deref(), problem: problem.as_ref(), layers, removed };
-                session_panel::ui(ui, look, asked);
-            }
+        let timeline_at = timeline_at.response.rect;
+        let lanes_at = (!presenting).then(|| {
+            Panel::left("session")
+                .frame(side)
+                .default_size(296.0)
+                .size_range(296.0..=440.0)
+                .show(ui, |ui| {
+                    // While a file is being opened there is no session to set.
+                    if opening.is_none() {
+                        let removed = removed.as_ref().map(|(_, lane)| lane);
+                        let look = SessionLook { session, plan: plan.as_deref(), problem: problem.as_ref(), layers, removed };
+                        session_panel::ui(ui, look, asked);
+                    }
+                })
+                .response
+                .rect
         });
         let Some(run) = runs.current() else {
             notices::loading(ui, opening.as_deref(), problem.as_ref());
@@ -105,22 +132,47 @@ impl App {
             states,
         };
         let shown_large = layout.maximised() == Some(layout::RECALL);
-        Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
+        let mut recall_at = None;
+        let inspector_at = Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
             if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL && !shown_large) {
-                Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(300.0).size_range(80.0..=600.0).show(ui, |ui| {
+                let below = Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(300.0).size_range(80.0..=600.0);
+                let below = below.show(ui, |ui| {
                     ui.add_space(4.0);
                     layout.heading(ui, recall);
                     layout.panel(ui, layout::RECALL, &look, asked);
                 });
+                recall_at = Some(below.response.rect);
             }
             CentralPanel::default().frame(Frame::NONE).show(ui, |ui| inspector.ui(ui, &look, asked));
         });
+        let inspector_at = inspector_at.response.rect;
         if let Some(problem) = problem {
             notices::stale(ui, problem);
         }
         let centre = Frame::new().fill(ui.visuals().panel_fill).inner_margin(Margin::same(0));
         CentralPanel::default().frame(centre).show(ui, |ui| layout.ui(ui, &look, asked));
         layout.windows(ui.ctx(), &look, asked);
+        if let Some(playing) = playing.as_ref().filter(|p| !p.is_done()) {
+            let place = |name: &String| match name.as_str() {
+                "timeline" => Some(timeline_at),
+                "lanes" => lanes_at,
+                "inspector" => Some(inspector_at),
+                layout::RECALL => recall_at,
+                panel => layout.rect(panel),
+            };
+            strip::mark(ui.ctx(), playing.step().show.iter().filter_map(place));
+        }
+    }
+
+    /// The line at the bottom.
+    fn paint_status(&self, ui: &mut Ui, bar: Frame, asked: &mut Vec<Command>) {
+        Panel::bottom("status").frame(bar).exact_size(22.0).show(ui, |ui| {
+            let frame_seconds = (!self.options.without_times).then_some(self.frame_seconds);
+            let computing = self.opening.is_some() || self.planning || self.runs.computing();
+            let exporting = self.exporting.as_ref().map(|e| e.share);
+            let status = Status { run: self.runs.current(), computing, exporting, notice: self.notice.as_deref(), frame_seconds };
+            status_bar::ui(ui, status, asked);
+        });
     }
 
     /// Draws one panel with its caption into all of `ui`; nothing before there is a run. `hash` is the session's.

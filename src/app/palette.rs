@@ -264,6 +264,7 @@ mod tests {
     fn all() -> Vec<Item> {
         let (layout, preferences) = (PanelLayout::new(None), Preferences { recent: vec!["mine.ron".into()], ..Preferences::default() });
         let look = MenuLook {
+            playing: false,
             preferences: &preferences,
             theme: ThemeChoice::Dark,
             layout: &layout,

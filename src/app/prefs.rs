@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::app::lesson::Progress;
 use crate::app::theme::ThemeChoice;
 
 /// Most recent files kept.
@@ -24,11 +25,13 @@ pub struct Preferences {
     pub scale: f32,
     /// Files opened or saved, the newest first.
     pub recent: Vec<PathBuf>,
+    /// How far one has come in lessons.
+    pub lessons: Progress,
 }
 
 impl Default for Preferences {
     fn default() -> Self {
-        Self { theme: ThemeChoice::System, scale: 1.0, recent: Vec::new() }
+        Self { theme: ThemeChoice::System, scale: 1.0, recent: Vec::new(), lessons: Progress::new() }
     }
 }
 
@@ -111,7 +114,7 @@ mod tests {
     fn they_come_back_as_they_were() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep").join("preferences.ron");
-        let mut p = Preferences { theme: ThemeChoice::Light, scale: 1.3, recent: Vec::new() };
+        let mut p = Preferences { theme: ThemeChoice::Light, scale: 1.3, ..Preferences::default() };
         p.remember(Path::new("/a.ron"));
         p.remember(Path::new("/b.ron"));
         p.remember(Path::new("/a.ron"));

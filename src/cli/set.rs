@@ -3,11 +3,8 @@
 use super::CliError;
 use crate::layer;
 use crate::param::{ParamValue, Resolved, nearest};
-use crate::session::{Session, Source};
+use crate::session::{OWNER_OF_TASK as TASK, Session, Source};
 use crate::task::task;
-
-/// The name under which the task's own parameters are set.
-const TASK: &str = "task";
 
 /// Carries out one change. Names and the value's own limits are checked here, so that the message is about the change; what
 /// depends on the stream or on other parameters is checked with the rest of the session.

@@ -17,7 +17,7 @@ pub mod novelty;
 pub mod projection;
 mod query;
 pub mod retention;
-mod running;
+pub mod running;
 mod score;
 pub mod spectrum;
 

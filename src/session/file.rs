@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 
 use ron::error::SpannedError;
 use ron::extensions::Extensions;
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::migrate::{self, Version1};
@@ -105,12 +105,16 @@ impl Session {
     /// # Errors
     /// [`SessionError::Write`] if the path of a capture is no Unicode.
     pub fn to_ron(&self) -> Result<String, SessionError> {
-        let style = ron::ser::PrettyConfig::new().struct_names(false).indentor("    ").extensions(extensions());
-        let mut text = ron::Options::default()
-            .to_string_pretty(self, style)
-            .map_err(|e| WriteError { file: "session".to_owned(), reason: e.to_string() })?;
-        text.push('\n');
-        Ok(text)
+        to_ron(self)
+    }
+
+    /// The session with the files that it names by absolute paths; `base` is the folder that they are relative to now.
+    #[must_use]
+    pub fn with_absolute_paths(mut self, base: Option<&Path>) -> Self {
+        for named in self.files().filter(|named| named.as_os_str() != BUNDLED) {
+            *named = resolve(named, base);
+        }
+        self
     }
 
     /// Opens a session file, a session with its trace (the session in it), or a capture as a session with the default lanes; the content
@@ -226,6 +230,20 @@ fn parse_either<T: DeserializeOwned>(text: &str) -> Result<T, Box<Mistake>> {
     let long = ron::Options::default().with_default_extension(Extensions::IMPLICIT_SOME);
     // Of two readings of the same text, the one that came further knows better what is wrong.
     parse(text, &options()).or_else(|short| parse(text, &long).map_err(|long| if long.place() > short.place() { long } else { short }))
+}
+
+/// Reads what a RON file holds; `file` is what messages call it.
+pub(super) fn read_ron<T: DeserializeOwned>(text: &str, file: &str) -> Result<T, SessionError> {
+    parse_either(text).map_err(|mistake| mistake.named(file, VERSION))
+}
+
+/// As text in RON, in the short form.
+pub(super) fn to_ron(what: &impl Serialize) -> Result<String, SessionError> {
+    let style = ron::ser::PrettyConfig::new().struct_names(false).indentor("    ").extensions(extensions());
+    let text = ron::Options::default().to_string_pretty(what, style);
+    let mut text = text.map_err(|e| WriteError { file: "session".to_owned(), reason: e.to_string() })?;
+    text.push('\n');
+    Ok(text)
 }
 
 fn parse<T: DeserializeOwned>(text: &str, options: &ron::Options) -> Result<T, Box<Mistake>> {

@@ -8,6 +8,7 @@ mod fitting;
 pub mod hand;
 pub mod hash;
 pub mod lanes;
+pub mod lesson;
 mod memory;
 mod migrate;
 pub mod place;
@@ -26,6 +27,9 @@ use crate::stream::capture::BUNDLED;
 /// The version of the file that this program writes: 2 since a session has a title, notes and bookmarks, and names its capture by its
 /// content. See [`file`] for how older ones are read.
 pub const VERSION: u32 = 2;
+
+/// What `--set` and lessons call the task, in the place of a lane: `task.T`.
+pub const OWNER_OF_TASK: &str = "task";
 
 /// The most lanes that run at once. A session may hold more, switched off.
 pub const MAX_LANES: usize = 8;

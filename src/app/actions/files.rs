@@ -75,6 +75,8 @@ impl App {
             Purpose::Trace => {
                 self.dialogs.choose_folder(&path);
             }
+            Purpose::OpenLesson => self.open_lesson(path),
+            Purpose::SaveLesson => self.save_lesson(with_extension(path, "ron")),
             Purpose::Events => self.export_events(with_extension(path, "csv")),
             Purpose::Sweep => self.jobs.save_sweep(self.studies.sweep.rows().to_vec(), with_extension(path, "parquet")),
         }
@@ -133,6 +135,7 @@ impl App {
     /// Goes on with a session that was opened; `path` is its file, if it has one.
     pub(in crate::app) fn adopt(&mut self, path: Option<PathBuf>, opened: Opened) {
         let Opened { session, kept, run } = opened;
+        self.playing = None;
         // Whatever is still being checked belongs to the session that is leaving.
         self.ticket += 1;
         self.planning = false;

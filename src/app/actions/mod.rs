@@ -2,7 +2,9 @@
 
 mod files;
 mod find;
+mod lesson;
 mod picture;
+mod present;
 mod recover;
 mod session;
 mod undo;
@@ -12,6 +14,8 @@ mod window;
 pub(super) use picture::Desk;
 
 use eframe::egui::ViewportCommand;
+
+pub(in crate::app) use lesson::Basis;
 
 use crate::app::app::App;
 use crate::app::command::{Command, NoteCommand, TimeCommand, WindowCommand};
@@ -45,6 +49,10 @@ impl App {
                     self.studies.command(command, &self.runs, &self.session, base, &wake);
                     true
                 }
+                Command::Lesson(command) => {
+                    self.lesson_command(command);
+                    true
+                }
                 Command::Window(command) => {
                     self.window_command(command);
                     true
@@ -72,6 +80,16 @@ impl App {
             Done::Crashed(found) => self.crashed = found,
             Done::Recovered { crashed, opened } => self.recovered(*crashed, *opened),
             Done::SavedTrace { path, result } => self.saved_with_trace(&path, result),
+            Done::Lesson { result: Ok(ready) } => self.play(ready.0, ready.1, ready.2),
+            Done::Lesson { result: Err(message) } => {
+                self.notice = None;
+                self.dialogs.error("The lesson cannot be played", message);
+            }
+            Done::LessonRead { path, lesson } => {
+                let key = path.display().to_string();
+                let reached = self.preferences.lessons.get(&key).copied().unwrap_or_default();
+                self.prepare_lesson(lesson, key, Some(path), if reached.ended { 0 } else { reached.step });
+            }
             Done::Picked { purpose, path: Some(path), .. } => self.path_given(purpose, path),
             Done::Picked { purpose, path: None, at_once: true } => {
                 let note = "This system offers no file dialog, or it closed at once. The path can be typed here.";
@@ -108,6 +126,7 @@ impl App {
             Answer::Recover { file, choice } => self.recover_chosen(&file, choice),
             Answer::Bookmark { position, caption: Some(caption) } => self.ask(NoteCommand::Bookmark { position, caption }.into()),
             Answer::Bookmark { position, caption: None } => self.ask(NoteCommand::RemoveBookmark(position).into()),
+            Answer::LoseLesson => self.editing = None,
             Answer::Leave { save: true, next } => {
                 // Without a file of its own, where to save is asked first.
                 self.after_saving = Some(next);
@@ -133,6 +152,7 @@ impl App {
     pub(in crate::app) fn go_on(&mut self, next: Next) {
         match next {
             Next::Open(path) => self.open_now(path),
+            Next::Lesson(name) => self.start_lesson(name),
             Next::Close => {
                 self.leaving = true;
                 self.ctx.send_viewport_cmd(ViewportCommand::Close);

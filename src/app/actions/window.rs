@@ -13,7 +13,7 @@ use crate::app::facts::Index;
 use crate::app::jobs::Purpose;
 use crate::app::menu::MenuLook;
 use crate::app::undo::Thing;
-use crate::app::{hand, inspector, paint, palette, presets, theme};
+use crate::app::{hand, inspector, paint, palette, presets};
 use crate::panel::{Look, PANELS, WindowLane};
 use crate::session::saved;
 
@@ -72,6 +72,7 @@ impl App {
             | WindowCommand::Dropped { .. }
             | WindowCommand::Arrange(_)
             | WindowCommand::ResetLayout => self.panel_command(&command),
+            WindowCommand::Present => self.present(!self.presenting),
             WindowCommand::TogglePalette => self.toggle_palette(),
             WindowCommand::ToggleKeys => self.dialogs.toggle_keys(),
             WindowCommand::Quit => self.ctx.send_viewport_cmd(ViewportCommand::Close),
@@ -220,7 +221,7 @@ impl App {
     }
 
     pub(in crate::app) fn restyle(&mut self) {
-        theme::install(&self.ctx, self.options.theme.unwrap_or(self.preferences.theme), self.preferences.scale);
+        self.install_theme();
         self.save_preferences();
     }
 
@@ -239,7 +240,8 @@ impl App {
         let title = self.runs.current().map_or("", |r| r.plan.stream.labels().title.as_str());
         let (undo, redo) = (self.undo.undoes(), self.undo.redoes());
         let (back, forward) = (self.history.can_go_back(), self.history.can_go_forward());
-        MenuLook { preferences: &self.preferences, theme, layout: &self.layout, session, edited, title, undo, redo, back, forward }
+        let playing = self.playing.is_some();
+        MenuLook { playing, preferences: &self.preferences, theme, layout: &self.layout, session, edited, title, undo, redo, back, forward }
     }
 
     pub(in crate::app) fn ask_path(&mut self, purpose: Purpose, note: Option<String>) {

@@ -1,0 +1,382 @@
+//! The editor of lessons: a window in which a teacher records what is on screen as steps, writes what is said, and picks what is asked for
+//! from what is so at the moment.
+
+use std::path::PathBuf;
+
+use eframe::egui::{self, Button, ComboBox, Context, DragValue, Label, RichText, ScrollArea, TextEdit, Ui};
+
+use super::LessonCommand;
+use super::strip::PLACES;
+use crate::app::command::Command;
+use crate::app::layout::entries;
+use crate::session::Session;
+use crate::session::lesson::{Ask, Change, Check, Lesson, MAX_STEPS, Step, VERSION};
+
+/// What the editor asks of the window.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EditCommand {
+    /// Record the moment on screen as a step of its own, after the one shown.
+    Record,
+    /// What the step sets becomes what is on screen.
+    Retake,
+    /// The window goes to where the step begins.
+    Visit,
+    /// Play the lesson from the step shown.
+    Try,
+    /// Save the lesson where it came from, or ask where.
+    Save,
+    /// Ask where to save the lesson.
+    SaveAs,
+    /// Close the editor.
+    Close,
+}
+
+/// A lesson that is being made.
+#[derive(Debug, Clone)]
+pub struct Editing {
+    /// The lesson.
+    pub lesson: Lesson,
+    /// Its file, if it has one.
+    pub path: Option<PathBuf>,
+    /// The step shown.
+    pub at: usize,
+    /// True if it differs from its file.
+    pub edited: bool,
+    /// The condition of the step as it is being written, and what is wrong with it.
+    check: (usize, String, Option<String>),
+}
+
+/// What is on screen, for the editor to record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moment {
+    /// Conditions that hold now, with words for each.
+    pub holds: Vec<(String, Check)>,
+}
+
+impl Editing {
+    /// A new lesson that begins with this session, with one step.
+    #[must_use]
+    pub fn new(session: Session) -> Self {
+        let title = "A new lesson".to_owned();
+        let step = Step { title: "First step".to_owned(), ..Step::default() };
+        let lesson = Lesson { version: VERSION, title, about: String::new(), minutes: 5, session, steps: vec![step] };
+        Self::of(lesson, None)
+    }
+
+    /// A lesson that there is, to be changed.
+    #[must_use]
+    pub fn of(lesson: Lesson, path: Option<PathBuf>) -> Self {
+        Self { lesson, path, at: 0, edited: false, check: (usize::MAX, String::new(), None) }
+    }
+
+    /// The step shown.
+    pub fn step(&mut self) -> &mut Step {
+        self.at = self.at.min(self.lesson.steps.len() - 1);
+        &mut self.lesson.steps[self.at]
+    }
+
+    /// A step that finds the window as it is in `session`, after the one shown.
+    pub fn record(&mut self, session: &Session) {
+        if self.lesson.steps.len() >= MAX_STEPS {
+            return;
+        }
+        let set = self.difference(self.at, session);
+        let title = format!("Step {}", self.lesson.steps.len() + 1);
+        self.at += 1;
+        self.lesson.steps.insert(self.at, Step { title, set, ..Step::default() });
+        self.edited = true;
+    }
+
+    /// What the step shown sets becomes what is on screen.
+    pub fn retake(&mut self, session: &Session) {
+        let set = match self.at {
+            // The first step begins with the lesson's own session.
+            0 => {
+                self.lesson.session = Session { view: self.lesson.session.view.clone(), ..session.clone() };
+                view_of(session)
+            }
+            at => self.difference(at - 1, session),
+        };
+        self.step().set = set;
+        self.edited = true;
+    }
+
+    /// What leads from where step `from` begins to `session`.
+    fn difference(&self, from: usize, session: &Session) -> Change {
+        let before = self.lesson.session_at(from);
+        let mut set = view_of(session);
+        let on = |s: &Session| s.lanes.iter().filter(|l| l.enabled).map(|l| l.name.clone()).collect::<Vec<_>>();
+        set.lanes = (on(&before) != on(session)).then(|| on(session));
+        for lane in &session.lanes {
+            let Some(old) = before.lanes.iter().find(|l| l.name == lane.name) else { continue };
+            let changed = lane.params.0.iter().filter(|(name, value)| old.params.get(name) != Some(value));
+            set.params.extend(changed.map(|(name, value)| (format!("{}.{name}", lane.name), value.clone())));
+        }
+        if let (crate::session::Source::Task(old), crate::session::Source::Task(new)) = (&before.source, &session.source)
+            && old.name == new.name
+        {
+            let changed = new.params.0.iter().filter(|(name, value)| old.params.get(name) != Some(value));
+            set.params.extend(changed.map(|(name, value)| (format!("{}.{name}", crate::session::OWNER_OF_TASK), value.clone())));
+        }
+        set
+    }
+}
+
+/// The view of a session as a change.
+fn view_of(session: &Session) -> Change {
+    let view = &session.view;
+    Change {
+        position: view.position,
+        token: view.token,
+        read: view.read,
+        kv_head: (view.kv_head > 0).then_some(view.kv_head),
+        query_head: (view.query_head > 0).then_some(view.query_head),
+        layout: view.layout.clone(),
+        ..Change::default()
+    }
+}
+
+/// Draws the editor's window.
+pub fn window(ctx: &Context, editing: &mut Editing, moment: &Moment, commands: &mut Vec<Command>) {
+    let mut open = true;
+    egui::Window::new("Lesson editor").open(&mut open).default_size([460.0, 560.0]).min_width(360.0).show(ctx, |ui| {
+        let before = editing.lesson.clone();
+        bar(ui, editing, commands);
+        ui.separator();
+        ScrollArea::vertical().show(ui, |ui| {
+            about(ui, editing);
+            ui.separator();
+            steps(ui, editing, commands);
+            ui.separator();
+            step(ui, editing, moment, commands);
+            crate::app::focus::follow(ui);
+        });
+        editing.edited |= editing.lesson != before;
+    });
+    if !open {
+        commands.push(LessonCommand::Editor(EditCommand::Close).into());
+    }
+}
+
+fn bar(ui: &mut Ui, editing: &Editing, commands: &mut Vec<Command>) {
+    let mut button = |ui: &mut Ui, text: &str, hint: &str, what: EditCommand| {
+        if ui.button(text).on_hover_text(hint).clicked() {
+            commands.push(LessonCommand::Editor(what).into());
+        }
+    };
+    ui.horizontal_wrapped(|ui| {
+        button(ui, "Record this moment", "What is on screen becomes a step after the one shown", EditCommand::Record);
+        button(ui, "Try it", "Play the lesson from the step shown", EditCommand::Try);
+        button(ui, "Save", "Write the lesson into its file", EditCommand::Save);
+        button(ui, "Save as…", "Write the lesson into another file", EditCommand::SaveAs);
+        let name =
+            editing.path.as_deref().and_then(std::path::Path::file_name).map_or_else(|| "no file yet".into(), |n| n.to_string_lossy());
+        ui.weak(format!("{name}{}", if editing.edited { " • edited" } else { "" }));
+    });
+}
+
+fn field(ui: &mut Ui, name: &str, text: &mut String, rows: usize) {
+    ui.label(RichText::new(name).small());
+    let edit = if rows > 1 { TextEdit::multiline(text).desired_rows(rows) } else { TextEdit::singleline(text) };
+    ui.add(edit.desired_width(f32::INFINITY)).accessible_name(name);
+}
+
+fn about(ui: &mut Ui, editing: &mut Editing) {
+    field(ui, "Title of the lesson", &mut editing.lesson.title, 1);
+    field(ui, "What one learns", &mut editing.lesson.about, 2);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("Minutes").small());
+        ui.add(DragValue::new(&mut editing.lesson.minutes).range(1..=240)).accessible_name("Minutes");
+    });
+}
+
+fn steps(ui: &mut Ui, editing: &mut Editing, commands: &mut Vec<Command>) {
+    let mut go = None;
+    for (i, step) in editing.lesson.steps.iter().enumerate() {
+        let asks = if step.ask.is_some() { "  ☐" } else { "" };
+        if ui.selectable_label(i == editing.at, format!("{}  {}{asks}", i + 1, step.title)).clicked() {
+            go = Some(i);
+        }
+    }
+    if let Some(at) = go {
+        editing.at = at;
+        commands.push(LessonCommand::Editor(EditCommand::Visit).into());
+    }
+    let (at, last) = (editing.at, editing.lesson.steps.len() - 1);
+    ui.horizontal(|ui| {
+        if ui.add_enabled(at > 0, Button::new("Up")).on_hover_text("One place earlier").clicked() {
+            editing.lesson.steps.swap(at, at - 1);
+            editing.at -= 1;
+        }
+        if ui.add_enabled(at < last, Button::new("Down")).on_hover_text("One place later").clicked() {
+            editing.lesson.steps.swap(at, at + 1);
+            editing.at += 1;
+        }
+        if ui.add_enabled(last > 0, Button::new("Delete step")).clicked() {
+            editing.lesson.steps.remove(at);
+            editing.at = at.min(last - 1);
+        }
+    });
+}
+
+fn step(ui: &mut Ui, editing: &mut Editing, moment: &Moment, commands: &mut Vec<Command>) {
+    let at = editing.at.min(editing.lesson.steps.len() - 1);
+    field(ui, "Title of the step", &mut editing.lesson.steps[at].title, 1);
+    field(ui, "What is said", &mut editing.lesson.steps[at].text, 5);
+    shows(ui, &mut editing.lesson.steps[at].show);
+    ui.add(Label::new(RichText::new(format!("Sets: {}", set_words(&editing.lesson.steps[at].set))).small()).wrap());
+    ui.horizontal(|ui| {
+        if ui.button("Take from the window").on_hover_text("The step begins with what is on screen now").clicked() {
+            commands.push(LessonCommand::Editor(EditCommand::Retake).into());
+        }
+        if ui.button("Set nothing").clicked() {
+            editing.lesson.steps[at].set = Change::default();
+        }
+    });
+    let mut asks = editing.lesson.steps[at].ask.is_some();
+    if ui.checkbox(&mut asks, "Ask for something").changed() {
+        let ask = || Ask { what: String::new(), hint: String::new(), then: String::new(), check: Check::Playhead { from: 0, to: 0 } };
+        editing.lesson.steps[at].ask = asks.then(ask);
+        editing.check.0 = usize::MAX;
+    }
+    if asks {
+        condition(ui, editing, at, moment);
+    }
+}
+
+/// The panels and places that the step marks.
+fn shows(ui: &mut Ui, show: &mut Vec<String>) {
+    ui.horizontal(|ui| {
+        ui.menu_button("Show and mark", |ui| {
+            let places = PLACES.into_iter().map(|p| (p, p));
+            for (name, title) in entries().map(|e| (e.name, e.title)).chain(std::iter::once(("recall", "Recall"))).chain(places) {
+                let mut on = show.iter().any(|s| s == name);
+                if ui.checkbox(&mut on, title).changed() {
+                    if on {
+                        show.push(name.to_owned());
+                    } else {
+                        show.retain(|s| s != name);
+                    }
+                }
+            }
+        });
+        ui.weak(if show.is_empty() { "nothing".to_owned() } else { show.join(", ") });
+    });
+}
+
+fn set_words(set: &Change) -> String {
+    let mut words = Vec::new();
+    words.extend(set.position.map(|p| format!("playhead at {p}")));
+    words.extend(set.token.map(|t| format!("token {t}")));
+    words.extend(set.read.map(|r| format!("read {r}")));
+    words.extend(set.kv_head.map(|h| format!("key/value head {h}")));
+    words.extend(set.query_head.map(|h| format!("query head {h}")));
+    words.extend((set.layout.is_some() || set.panels.is_some()).then(|| "the panels' arrangement".to_owned()));
+    words.extend(set.lanes.as_ref().map(|l| format!("lanes on: {}", l.join(", "))));
+    words.extend(set.params.iter().map(|(name, value)| format!("{name} = {value}")));
+    if words.is_empty() { "nothing".to_owned() } else { words.join("; ") }
+}
+
+/// What is asked for, and the condition: picked from what holds now, or written.
+fn condition(ui: &mut Ui, editing: &mut Editing, at: usize, moment: &Moment) {
+    let Editing { lesson, check, .. } = editing;
+    let Lesson { session, steps, .. } = lesson;
+    let Some(ask) = &mut steps[at].ask else { return };
+    field(ui, "What is asked", &mut ask.what, 2);
+    field(ui, "Hint", &mut ask.hint, 1);
+    field(ui, "Said when it is done", &mut ask.then, 2);
+    if check.0 != at {
+        *check = (at, text_of(&ask.check), None);
+    }
+    let mut picked = None;
+    let combo = ComboBox::from_id_salt("condition").selected_text("Done when…").width(ui.available_width() - 8.0);
+    let response = combo.show_ui(ui, |ui| {
+        for (words, condition) in &moment.holds {
+            if ui.selectable_label(false, words).clicked() {
+                picked = Some(condition.clone());
+            }
+        }
+        let options = ["First answer".to_owned(), "Second answer".to_owned()].to_vec();
+        for (words, condition) in [
+            ("A question with answers to choose from", Check::Choose { options, right: 0 }),
+            ("A number is answered", Check::Number { is: 0.0, within: 0.0 }),
+        ] {
+            if ui.selectable_label(false, words).clicked() {
+                picked = Some(condition);
+            }
+        }
+    });
+    response.response.accessible_name("Done when");
+    if let Some(condition) = picked {
+        *check = (at, text_of(&condition), None);
+        ask.check = condition;
+    }
+    let written =
+        ui.add(TextEdit::multiline(&mut check.1).code_editor().desired_rows(2).desired_width(f32::INFINITY)).accessible_name("Condition");
+    if written.changed() {
+        let read = ron::Options::default().with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME).from_str::<Check>(&check.1);
+        check.2 = match read.map_err(|e| e.to_string()).and_then(|c| c.sound(session).map(|()| c)) {
+            Ok(condition) => {
+                ask.check = condition;
+                None
+            }
+            Err(wrong) => Some(wrong),
+        };
+    }
+    if let Some(wrong) = &check.2 {
+        ui.add(
+            Label::new(RichText::new(format!("Not understood, so the one before stays: {wrong}")).color(ui.visuals().error_fg_color))
+                .wrap(),
+        );
+    }
+}
+
+fn text_of(check: &Check) -> String {
+    let options = ron::Options::default().with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME);
+    let style =
+        ron::ser::PrettyConfig::new().compact_structs(true).compact_arrays(true).extensions(ron::extensions::Extensions::IMPLICIT_SOME);
+    options.to_string_pretty(check, style).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::param::ParamValue;
+
+    #[test]
+    fn what_is_recorded_leads_to_what_was_on_screen() {
+        let mut session = Session::default();
+        let mut editing = Editing::new(session.clone());
+        session.lanes[0].params.set("n_max", 64);
+        session.lanes[2].enabled = false;
+        session.view.position = Some(640);
+        session.view.token = Some(705);
+        editing.record(&session);
+        assert_eq!((editing.at, editing.lesson.steps.len(), editing.edited), (1, 2, true));
+        let set = &editing.lesson.steps[1].set;
+        assert_eq!((set.position, set.token, set.params.len()), (Some(640), Some(705), 1));
+        assert_eq!(set.params["OVQ.n_max"], ParamValue::Int(64));
+        let found = editing.lesson.session_at(1);
+        assert_eq!(found.lanes, session.lanes);
+        // And the file has it all.
+        let text = editing.lesson.to_ron().unwrap();
+        assert_eq!(Lesson::from_ron(&text, "x.ron").unwrap(), editing.lesson);
+    }
+
+    #[test]
+    fn every_condition_can_be_written_and_read() {
+        let event = Check::Event {
+            lane: "LoLA".to_owned(),
+            kind: "admission".to_owned(),
+            role: Some("needle".to_owned()),
+            token: None,
+            first: true,
+        };
+        let number = Check::Number { is: 4160.0, within: 0.5 };
+        for check in [event, number, Check::Pinned, Check::All(vec![Check::Selected("centroid".to_owned()), Check::Branches(1)])] {
+            let text = text_of(&check);
+            let read = ron::Options::default().with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME).from_str::<Check>(&text);
+            assert_eq!(read, Ok(check), "{text}");
+        }
+    }
+}

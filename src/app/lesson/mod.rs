@@ -1,0 +1,188 @@
+//! Lessons in the window: one that is played, and one that is being made.
+//!
+//! What a lesson is stands in [`crate::session::lesson`]. Here: which step one is at ([`Playing`]), the strip that says it ([`strip`]), and
+//! the editor that records it ([`editor`]). Commands are carried out in `actions::lesson`.
+
+pub mod editor;
+pub mod strip;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::app::arrangement::Node;
+use crate::session::Session;
+use crate::session::lesson::check::Answer;
+use crate::session::lesson::{Change, Lesson, Step};
+
+pub use editor::{EditCommand, Editing};
+
+/// What can be asked of lessons.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LessonCommand {
+    /// Play one of those inside the program, from where it was left.
+    Start(&'static str),
+    /// Ask for a file with a lesson, and play it.
+    Open,
+    /// The next step: not before this one is done.
+    Next,
+    /// The next step, whatever was asked for in this one.
+    Skip,
+    /// The step before.
+    Back,
+    /// From the first step again.
+    Again,
+    /// Say the hint, or hide it.
+    Hint,
+    /// Choose an answer, by its place.
+    Choose(usize),
+    /// Answer with a number.
+    Number(f64),
+    /// End the lesson; what is on screen stays.
+    Leave,
+    /// Make a lesson: a new one from the session on screen.
+    New,
+    /// Change the lesson that is played.
+    Edit,
+    /// Something for the editor.
+    Editor(EditCommand),
+}
+
+/// How far one has come in a lesson.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reached {
+    /// The step that one was at, from 0.
+    pub step: usize,
+    /// True once the last step was done.
+    pub ended: bool,
+}
+
+/// How far one has come, by the lesson's name or path.
+pub type Progress = BTreeMap<String, Reached>;
+
+/// A lesson that is played.
+#[derive(Debug, Clone)]
+pub struct Playing {
+    /// The lesson.
+    pub lesson: Arc<Lesson>,
+    /// What it is remembered by: its name or its path.
+    pub key: String,
+    /// Its file, if it has one of its own.
+    pub path: Option<PathBuf>,
+    /// The step, from 0.
+    pub at: usize,
+    /// Which steps are done.
+    pub done: Vec<bool>,
+    /// True while the hint is shown.
+    pub hint: bool,
+    /// What was answered in this step.
+    pub answer: Answer,
+    /// The number as it is being typed.
+    pub typed: String,
+}
+
+impl Playing {
+    /// A lesson at a step.
+    #[must_use]
+    pub fn new(lesson: Arc<Lesson>, key: String, path: Option<PathBuf>, at: usize) -> Self {
+        let at = at.min(lesson.steps.len() - 1);
+        // A step that asks for nothing is done when it is seen; those before were passed.
+        let done = (0..lesson.steps.len()).map(|i| i < at).collect();
+        let mut playing = Self { lesson, key, path, at, done, hint: false, answer: Answer::default(), typed: String::new() };
+        playing.enter(at);
+        playing
+    }
+
+    /// Goes to a step.
+    pub fn enter(&mut self, at: usize) {
+        self.at = at;
+        (self.hint, self.answer, self.typed) = (false, Answer::default(), String::new());
+        if self.step().ask.is_none() {
+            self.done[at] = true;
+        }
+    }
+
+    /// The step that one is at.
+    #[must_use]
+    pub fn step(&self) -> &Step {
+        &self.lesson.steps[self.at]
+    }
+
+    /// True if what the step asks for is done.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.done[self.at]
+    }
+
+    /// True at the last step.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        self.at + 1 == self.lesson.steps.len()
+    }
+
+    /// How far one has come.
+    #[must_use]
+    pub fn reached(&self) -> Reached {
+        Reached { step: self.at, ended: self.is_last() && self.is_done() }
+    }
+}
+
+/// The arrangement that a change asks for, if it asks for one that can be made.
+#[must_use]
+pub fn arrangement(change: &Change) -> Option<Node> {
+    if let Some(rows) = &change.panels {
+        let cell = |names: &String| (1.0, Node::Tabs { active: 0, of: names.split('|').map(|n| Node::panel(n.trim())).collect() });
+        return Some(Node::Column(rows.iter().map(|row| (1.0, Node::Row(row.iter().map(cell).collect()))).collect()));
+    }
+    let text = change.layout.as_deref()?;
+    crate::app::presets::preset(text).map(super::presets::Preset::node).or_else(|| ron::from_str(text).ok())
+}
+
+/// The view of a session with what a change says of it.
+#[must_use]
+pub fn seen_from(session: &Session, change: &Change) -> crate::session::View {
+    let mut view = session.view.clone();
+    view.position = change.position.or(view.position);
+    view.token = change.token.or(view.token);
+    view.read = change.read.or(view.read);
+    view.kv_head = change.kv_head.unwrap_or(view.kv_head);
+    view.query_head = change.query_head.unwrap_or(view.query_head);
+    view
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::layout::entries;
+    use crate::session::lesson::lessons;
+
+    #[test]
+    fn shipped_lessons_arrange_and_mark_what_there_is() {
+        for (name, lesson) in lessons() {
+            for step in &lesson.steps {
+                for shown in &step.show {
+                    let known = entries().any(|e| e.name == shown) || strip::PLACES.contains(&shown.as_str());
+                    assert!(known, "{name}, {}: `{shown}`", step.title);
+                }
+                if step.set.panels.is_some() || step.set.layout.is_some() {
+                    let node = arrangement(&step.set).unwrap();
+                    assert!(node.names().iter().all(|n| entries().any(|e| e.name == *n)), "{name}, {}", step.title);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_that_asks_for_nothing_is_done_when_it_is_seen() {
+        let (_, lesson) = lessons().iter().find(|(name, _)| *name == "real_model").unwrap();
+        let last = lesson.steps.len() - 1;
+        let mut playing = Playing::new(Arc::clone(lesson), "x".to_owned(), None, 0);
+        assert!(!playing.is_done());
+        playing.enter(last);
+        assert!(playing.is_done() && playing.is_last() && playing.reached() == Reached { step: last, ended: true });
+        assert_eq!(Playing::new(Arc::clone(lesson), "x".to_owned(), None, 99).at, last);
+    }
+}
