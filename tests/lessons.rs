@@ -327,13 +327,14 @@ fn a_teacher_makes_a_lesson_and_plays_it() {
     h.get_by_label("Record this moment").click();
     h.run_steps(3);
     assert_eq!(h.state().editing().unwrap().lesson.steps[1].set.position, Some(0));
-    h.get_by_label("Title of the step").focus();
+    h.get_by(|n| n.label().as_deref() == Some("Title of the step") && matches!(n.role(), Role::TextInput | Role::MultilineTextInput))
+        .focus();
     h.run_steps(2);
     chord(&mut h, CTRL, Key::A);
     write(&mut h, "The start");
     h.get_by_label("Ask for something").click();
     h.run_steps(3);
-    h.get_by_label("Condition").focus();
+    h.get_by(|n| n.label().as_deref() == Some("Condition") && matches!(n.role(), Role::TextInput | Role::MultilineTextInput)).focus();
     h.run_steps(2);
     chord(&mut h, CTRL, Key::A);
     write(&mut h, "Token(role: \"needl\", index: 5");

@@ -193,7 +193,7 @@ fn about(ui: &mut Ui, editing: &mut Editing) {
 fn steps(ui: &mut Ui, editing: &mut Editing, commands: &mut Vec<Command>) {
     let mut go = None;
     for (i, step) in editing.lesson.steps.iter().enumerate() {
-        let asks = if step.ask.is_some() { "  ☐" } else { "" };
+        let asks = if step.ask.is_some() { "  (asks)" } else { "" };
         if ui.selectable_label(i == editing.at, format!("{}  {}{asks}", i + 1, step.title)).clicked() {
             go = Some(i);
         }

@@ -2,8 +2,8 @@
 //! around what it speaks of.
 
 use eframe::egui::{
-    Align, Button, Color32, Context, Id, Key, Label, LayerId, Layout, Order, Painter, ProgressBar, Rect, RichText, ScrollArea, Stroke,
-    StrokeKind, TextEdit, Ui, pos2, vec2,
+    Align, Button, Checkbox, Color32, Context, Id, Key, Label, LayerId, Layout, Order, Painter, ProgressBar, Rect, RichText, ScrollArea,
+    Stroke, StrokeKind, TextEdit, Ui, pos2, vec2,
 };
 
 use super::{LessonCommand, Playing};
@@ -89,10 +89,10 @@ fn asked(ui: &mut Ui, playing: &mut Playing, commands: &mut Vec<Command>) {
         return;
     };
     let done = playing.is_done();
-    let (sign, word) = if done { ("☑", "done") } else { ("☐", "to do") };
-    let accent = theme::accent(ui.visuals().dark_mode);
     ui.horizontal_top(|ui| {
-        ui.add(Label::new(RichText::new(sign).strong().color(accent))).on_hover_text(word);
+        let mut ticked = done;
+        let ticked = ui.add_enabled(false, Checkbox::without_text(&mut ticked));
+        ticked.accessible_name(if done { "Done" } else { "To do" });
         ui.add(Label::new(RichText::new(&ask.what).strong()).wrap());
     });
     question(ui, playing, ask, commands);
@@ -121,11 +121,11 @@ fn question(ui: &mut Ui, playing: &mut Playing, ask: &Ask, commands: &mut Vec<Co
             let chosen = playing.answer.chosen == Some(i);
             let right = done && ask.check.right() == Some(i);
             let mark = match (chosen, right) {
-                (_, true) => "✔ ",
-                (true, false) if ask.check.right() != Some(i) => "× ",
+                (_, true) => "  (right)",
+                (true, false) if ask.check.right() != Some(i) => "  (no)",
                 _ => "",
             };
-            let text = format!("{mark}{}  {option}", i + 1);
+            let text = format!("{}  {option}{mark}", i + 1);
             let response = ui.selectable_label(chosen || right, text).on_hover_text(format!("Key {}", i + 1));
             if response.clicked() && !done {
                 commands.push(LessonCommand::Choose(i).into());
