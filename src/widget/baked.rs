@@ -122,9 +122,13 @@ mod tests {
         let ctx = Context::default();
         let kinds = |on| {
             leave(&ctx, on);
-            let mut output = ctx.run_ui(RawInput::default(), |ui| draw(ui.painter(), Id::unique("left"), shapes(10.0)));
-            output.textures_delta.clear();
-            output.shapes.iter().filter(|s| matches!(s.shape, Shape::Mesh(_))).count()
+            // What is drawn once is not baked.
+            let frames = [(); 2].map(|()| {
+                let mut output = ctx.run_ui(RawInput::default(), |ui| draw(ui.painter(), Id::unique("left"), shapes(10.0)));
+                output.textures_delta.clear();
+                output.shapes.iter().filter(|s| matches!(s.shape, Shape::Mesh(_))).count()
+            });
+            frames[1]
         };
         assert_eq!((kinds(false), kinds(true), kinds(false)), (1, 0, 1));
     }
