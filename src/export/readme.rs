@@ -12,6 +12,7 @@ use super::cut::{Cut, Request, Writes};
 use super::inventory::{Entry, Inventory};
 use super::npz::METADATA;
 use crate::param::every;
+use crate::session::hash::hex;
 use crate::session::plan::Plan;
 
 /// What kind of bundle this is: readers look here first.
@@ -36,10 +37,7 @@ pub(crate) struct Bundle<'a> {
 
 /// The SHA-256 of a text, in 64 hexadecimal digits.
 pub(crate) fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 impl Bundle<'_> {
