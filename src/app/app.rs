@@ -48,6 +48,8 @@ pub struct Options {
     pub preferences: Option<PathBuf>,
     /// The folder that edits are saved to by themselves, and looked for after a crash; `None`: neither.
     pub autosave: Option<PathBuf>,
+    /// Ask for paths in fields of our own, never in dialogs of the system: for tests.
+    pub own_dialogs: bool,
     /// This theme instead of the preferred one.
     pub theme: Option<theme::ThemeChoice>,
     /// Leave out what differs from run to run (times): for pictures that are compared.

@@ -18,6 +18,7 @@ mod man;
 #[cfg(feature = "gui")]
 mod picture;
 mod run;
+mod saved;
 #[cfg(feature = "gui")]
 mod screenshot;
 mod set;
@@ -53,6 +54,8 @@ Examples:
   mnemoscope run --out out                       the bundled capture
   mnemoscope run session.ron --out out --backend cpu --seed 3
   mnemoscope run my_model.safetensors --out out --set LoLA.cache=256 --set OVQ.n_max=1024
+  mnemoscope run session.ron --save session.mnemo   the session with its trace, in one file
+  mnemoscope run session.mnemo --out out         compute it again, and say whether the trace is the same, bit for bit
   mnemoscope run session.ron --out out --arrays safetensors --tables parquet
   mnemoscope run session.ron --out out --from 640 --to 768 --lane LoLA --arrays none --tables csv,jsonl
   mnemoscope run session.ron --out out --json | jq -r '.lanes[] | [.name, .seconds] | @tsv'

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::source::{Backend, Bar, Source, interrupted};
-use super::{CliError, table};
+use super::{CliError, saved, table};
 use crate::engine::headless::{self, RunResult};
 use crate::export::{self, ArrayFormats, Request, TableFormats, Writes, Written};
 use crate::metric::{Running, Summary};
@@ -26,8 +26,12 @@ pub struct Args {
     backend: Option<Backend>,
 
     /// The folder for the trace; made if it is not there. A trace that is there already is replaced as a whole.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "save")]
+    out: Option<PathBuf>,
+
+    /// Write the session and its trace into one file that opens at once (FILE.mnemo).
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
 
     /// Formats of the arrays.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "FORMATS", default_value = "npz")]
@@ -84,16 +88,36 @@ impl Args {
         let plan = self.source.plan(self.backend.map(Into::into))?;
         let request = self.request(&plan)?;
         // Before the work, not after it: a folder that cannot be is said at once.
-        export::earlier(&self.out)?;
-        let _folder = export::Folder::make(&self.out).map_err(export::ExportError::from)?;
+        let _folder = match &self.out {
+            Some(folder) => {
+                export::earlier(folder)?;
+                Some(export::Folder::make(folder).map_err(export::ExportError::from)?)
+            }
+            None => None,
+        };
+        if let Some(file) = &self.save {
+            saved::check_name(file)?;
+        }
         let cancel = interrupted()?;
         let bar = Bar::new("tokens");
         let result = headless::run(&plan, plan.session.backend, |p| bar.show(p.writes as u64, p.total as u64), &cancel)?;
         drop(bar);
         tell(&plan, &result)?;
+        if let Some(sentence) = saved::compare(&self.source.session, &plan, &result)? {
+            eprintln!("{sentence}");
+        }
+        if let Some(file) = &self.save {
+            saved::write(file, self.source.session.parent(), &plan, &result, &cancel)?;
+            if self.json {
+                eprintln!("Wrote {}", file.display());
+            } else {
+                writeln!(out, "{}", file.display())?;
+            }
+        }
+        let Some(folder) = &self.out else { return Ok(()) };
         let bar = Bar::new("bytes");
         let mut progress = |p: export::Progress| bar.show(p.done, p.total);
-        let written = export::trace(&plan, &result.traces, &result.states, &request, &self.out, &mut progress, &cancel)?;
+        let written = export::trace(&plan, &result.traces, &result.states, &request, folder, &mut progress, &cancel)?;
         drop(bar);
         for sentence in &written.left_out {
             eprintln!("{sentence}");

@@ -17,7 +17,7 @@ pub fn session() -> Session {
 
 /// A window without preferences in a theme.
 pub fn options(theme: ThemeChoice) -> Options {
-    Options { theme: Some(theme), without_times: true, ..Options::default() }
+    Options { theme: Some(theme), without_times: true, own_dialogs: true, ..Options::default() }
 }
 
 /// A window on a session, its run complete and on screen.

@@ -198,7 +198,7 @@ impl App {
         match choice {
             CaptureChoice::Find => {
                 self.finding = Some(lost);
-                self.jobs.pick(Purpose::Capture, String::new());
+                self.pick(Purpose::Capture, String::new());
             }
             CaptureChoice::Take => {
                 let LostCapture { path, mut session, kept, found, .. } = lost;

@@ -25,23 +25,23 @@ impl App {
                 if self.opening.is_some() => {}
             WindowCommand::Undo => self.step_back(false),
             WindowCommand::Redo => self.step_back(true),
-            WindowCommand::Open => self.jobs.pick(Purpose::Open, String::new()),
+            WindowCommand::Open => self.pick(Purpose::Open, String::new()),
             WindowCommand::OpenPath => self.ask_path(Purpose::Open, None),
             WindowCommand::OpenFile(path) => self.open(path),
             WindowCommand::Save if self.exporting.is_some() && self.path.as_deref().is_some_and(super::files::has_trace) => {}
             WindowCommand::Save => match self.path.clone().filter(|p| super::files::is_session(p)) {
                 Some(path) => self.save_to(path),
-                None => self.jobs.pick(Purpose::SaveSession, self.suggested("ron")),
+                None => self.pick(Purpose::SaveSession, self.suggested("ron")),
             },
-            WindowCommand::SaveAs => self.jobs.pick(Purpose::SaveSession, self.suggested("ron")),
+            WindowCommand::SaveAs => self.pick(Purpose::SaveSession, self.suggested("ron")),
             WindowCommand::SaveAsPath => self.ask_path(Purpose::SaveSession, None),
             WindowCommand::Picture(act) => self.picture_command(act),
             WindowCommand::ExportTrace if self.exporting.is_some() => {}
             WindowCommand::ExportTrace => self.ask_export(),
-            WindowCommand::ExportSweep => self.jobs.pick(Purpose::Sweep, self.suggested("parquet")),
-            WindowCommand::ExportEvents => self.jobs.pick(Purpose::Events, self.suggested("csv")),
+            WindowCommand::ExportSweep => self.pick(Purpose::Sweep, self.suggested("parquet")),
+            WindowCommand::ExportEvents => self.pick(Purpose::Events, self.suggested("csv")),
             WindowCommand::SaveWithTrace if self.exporting.is_some() => {}
-            WindowCommand::SaveWithTrace => self.jobs.pick(Purpose::SavedTrace, self.suggested(saved::EXTENSION)),
+            WindowCommand::SaveWithTrace => self.pick(Purpose::SavedTrace, self.suggested(saved::EXTENSION)),
             WindowCommand::BookmarkHere => self.ask_bookmark(),
             WindowCommand::Search => self.bar.search.open(),
             WindowCommand::CancelExport => {
@@ -242,6 +242,15 @@ impl App {
         let (back, forward) = (self.history.can_go_back(), self.history.can_go_forward());
         let playing = self.playing.is_some();
         MenuLook { playing, preferences: &self.preferences, theme, layout: &self.layout, session, edited, title, undo, redo, back, forward }
+    }
+
+    /// Asks for a path, in a dialog of the system; `name` is what a new file would be called.
+    pub(in crate::app) fn pick(&mut self, purpose: Purpose, name: String) {
+        if self.options.own_dialogs {
+            self.ask_path(purpose, None);
+        } else {
+            self.jobs.pick(purpose, name);
+        }
     }
 
     pub(in crate::app) fn ask_path(&mut self, purpose: Purpose, note: Option<String>) {

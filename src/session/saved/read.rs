@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
 use super::arrays::{entry, get, reals, sizes};
-use super::{FORMAT, Lane, MANIFEST, Manifest, SESSION, Saved, stream, trace_hash};
+use super::{FORMAT, Lane, MANIFEST, Made, Manifest, SESSION, Saved, stream, trace_hash};
 use crate::layer::{Arrays, Precision, Snapshot, StateArray};
 use crate::session::Session;
 use crate::session::file::{MAX_BYTES, SessionError};
@@ -42,6 +42,18 @@ pub fn read_session(path: &Path) -> Result<Session, SessionError> {
     Session::from_ron(&text, &inner(path))
 }
 
+/// How the trace in the file was made.
+///
+/// # Errors
+/// If that cannot be read.
+pub fn read_made(path: &Path) -> Result<Made, SessionError> {
+    let read = || -> Result<Made, String> {
+        let (mut zip, limit) = archive(path)?;
+        manifest(&mut zip, limit).map(|m| m.made)
+    };
+    read().map_err(|reason| broken(path, reason))
+}
+
 /// What messages call the session in a file.
 fn inner(path: &Path) -> String {
     format!("{}/{SESSION}", path.display())
@@ -66,16 +78,20 @@ fn text<R: Read + Seek>(zip: &mut ZipArchive<R>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("`{SESSION}` is no text"))
 }
 
-/// What is wrong with the archive is a reason; what is wrong with the session in it has its place.
-fn read(path: &Path) -> Result<Result<Saved, SessionError>, String> {
-    let (mut zip, limit) = archive(path)?;
-    let text = text(&mut zip)?;
-    let json = entry(&mut zip, MANIFEST, MAX_MANIFEST.min(limit))?;
+fn manifest(zip: &mut Archive, limit: u64) -> Result<Manifest, String> {
+    let json = entry(zip, MANIFEST, MAX_MANIFEST.min(limit))?;
     let format = serde_json::from_slice::<serde_json::Value>(&json).ok().and_then(|v| v.get("format")?.as_u64());
     if format.is_some_and(|f| f > u64::from(FORMAT)) {
         return Err("a newer Mnemoscope wrote it, and this one does not know its format".to_owned());
     }
-    let manifest: Manifest = serde_json::from_slice(&json).map_err(|e| format!("`{MANIFEST}` cannot be understood: {e}"))?;
+    serde_json::from_slice(&json).map_err(|e| format!("`{MANIFEST}` cannot be understood: {e}"))
+}
+
+/// What is wrong with the archive is a reason; what is wrong with the session in it has its place.
+fn read(path: &Path) -> Result<Result<Saved, SessionError>, String> {
+    let (mut zip, limit) = archive(path)?;
+    let text = text(&mut zip)?;
+    let manifest = manifest(&mut zip, limit)?;
     if hex(&Sha256::digest(&text)) != manifest.session_sha256 {
         return Err(format!("the trace in it is not of the session in it: `{SESSION}` was changed after the trace was saved with it"));
     }
