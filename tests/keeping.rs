@@ -316,6 +316,11 @@ fn a_session_with_its_trace_opens_at_once_and_computes_states_only_when_asked() 
     settle(&mut other);
     assert!(!says(&other, "is being computed"));
     assert!(other.state().runs().current().unwrap().banners.is_empty(), "it was made here");
+    // Run again, it is the same, bit for bit, and that is said.
+    let saved = other.state().runs().newest();
+    other.state_mut().ask(SessionCommand::Reset.into());
+    wait(&mut other, |app| app.runs().newest() > saved && app.at_rest());
+    hear(&mut other, "The trace is that of the file, bit for bit (made on CPU");
     // An edit runs it again, from its own stream's source.
     let saved = other.state().runs().newest();
     other.state_mut().ask(LaneCommand::Duplicate(0).into());

@@ -35,7 +35,7 @@ use crate::app::undo::{Hand, Undo};
 use crate::app::wake::Waker;
 use crate::engine::{Engine, Event};
 use crate::panel::{Selection, Subject};
-use crate::session::saved::Saved;
+use crate::session::saved::{Made, Saved};
 use crate::session::{LaneSpec, Session, View};
 
 /// At most this long a frame is spent on taking in what the engine wrote.
@@ -132,6 +132,8 @@ pub struct App {
     pub(super) crashed: Vec<Crashed>,
     /// True while those of one of them are made ready.
     pub(super) recovering: bool,
+    /// The session that came with its trace, and how that was made: once it has been run here, the two traces are compared.
+    pub(super) came_with: Option<Box<(Session, Made)>>,
     /// The session whose capture is being looked for.
     pub(super) finding: Option<LostCapture>,
     /// Pictures that are being taken.
@@ -241,6 +243,7 @@ impl App {
             autosave: None,
             crashed: Vec::new(),
             recovering: false,
+            came_with: None,
             finding: None,
             desk: Desk::default(),
             alone: None,
@@ -450,6 +453,7 @@ impl App {
         while let Some(done) = self.jobs.next() {
             self.done(done);
         }
+        self.compare_with_file();
         if self.studies.receive() || more {
             self.ctx.request_repaint();
         } else if self.runs.waiting() {

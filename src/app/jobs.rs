@@ -13,8 +13,8 @@ use eframe::egui::ColorImage;
 use crate::app::autosave::{self, Crashed};
 use crate::app::lesson::Playing;
 use crate::app::session_panel::Problem;
-use crate::engine::BackendInfo;
 use crate::engine::sweep::{Row, file as sweep_file};
+use crate::engine::{BackendInfo, RunId};
 use crate::export::{self, ExportError, Progress};
 use crate::layer::Snapshot;
 use crate::param::ParamError;
@@ -120,7 +120,7 @@ pub enum Refused {
     /// In words.
     Words(String),
     /// Its capture is missing or is another file, and the user may know better. `kept` is the session as the file has it.
-    Capture { session: Box<Session>, kept: Box<Session>, error: PlanError },
+    Capture { session: Box<Session>, kept: Box<Session>, error: Box<PlanError> },
 }
 
 /// An answer of a job.
@@ -145,6 +145,8 @@ pub enum Done {
     Progress(f32),
     /// A file was written, or not; with sentences on what was left out of it.
     Written { purpose: Purpose, path: PathBuf, result: Result<Vec<String>, String> },
+    /// A run was held against the trace that its session came with.
+    Compared { run: RunId, words: String },
     /// A session was saved with its trace, or not; the session as it is in the file.
     SavedTrace { path: PathBuf, result: Result<Box<Session>, ExportError> },
     /// A picture for the clipboard is there, or not.
@@ -419,7 +421,7 @@ fn open_session(path: &Path, session: Session, kept: Session) -> Result<Opened, 
     match planned(&session, path.parent(), &AtomicBool::new(false)) {
         Ok(prepared) => Ok(Opened { session, kept, run: ToRun::Plan(Box::new(prepared)) }),
         Err(error @ (PlanError::CaptureMissing { .. } | PlanError::CaptureDiffers { .. })) => {
-            Err(Refused::Capture { session: Box::new(session), kept: Box::new(kept), error })
+            Err(Refused::Capture { session: Box::new(session), kept: Box::new(kept), error: Box::new(error) })
         }
         Err(error) => Err(Refused::Words(format!("{}: {error}", place::prefix(path, &error)))),
     }

@@ -172,6 +172,13 @@ impl Runs {
         Request::Hold { id: self.last_id, plan, made }
     }
 
+    /// Says something of a run, in a line across the window.
+    pub fn tell(&mut self, id: RunId, text: String) {
+        if let Some(run) = [&mut self.next, &mut self.current].into_iter().flatten().find(|r| r.id == id) {
+            run.banners.push(text);
+        }
+    }
+
     /// Forgets both: what they show is of another session.
     pub fn clear(&mut self) {
         self.current = None;

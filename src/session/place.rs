@@ -92,9 +92,8 @@ impl Way {
                 CaptureError::Layer { .. } => "layer",
                 _ => "path",
             }),
-            PlanError::CaptureMissing { .. } => Self::of_capture("path"),
+            PlanError::CaptureMissing { .. } | PlanError::CaptureUnread { .. } => Self::of_capture("path"),
             PlanError::CaptureDiffers { .. } => Self::of_capture("sha256"),
-            PlanError::CaptureUnread { .. } => Self::of_capture("path"),
             PlanError::Cancelled => Self::default(),
         }
     }

@@ -15,7 +15,7 @@ use crate::app::state::Run;
 use crate::engine::RunId;
 use crate::export::ExportError;
 use crate::session::plan::PlanError;
-use crate::session::saved::{self, Saved};
+use crate::session::saved::{self, Made, Saved};
 use crate::session::{Session, Source};
 
 impl App {
@@ -150,8 +150,13 @@ impl App {
         self.next_view = Some(session.view.clone());
         self.kept = kept;
         self.session = session;
+        self.came_with = None;
         if let Some(path) = &path {
-            self.notice = Some(format!("Opened {}", path.display()));
+            let trace = match &run {
+                ToRun::Saved(saved, _) => format!(" with its trace, made on {}", saved.made.adapter),
+                _ => String::new(),
+            };
+            self.notice = Some(format!("Opened {}{trace}", path.display()));
             self.preferences.remember(path);
             self.save_preferences();
         }
@@ -167,8 +172,23 @@ impl App {
     pub(in crate::app) fn show_saved(&mut self, saved: Saved, layers: Vec<u32>) {
         self.layers = layers;
         self.problem = None;
+        self.came_with = Some(Box::new((saved.session.clone(), saved.made.clone())));
         let request = self.runs.hold(saved);
         self.engine.send(request);
+    }
+
+    /// Once the session that came with a trace has been run here, says whether the trace is the same.
+    pub(in crate::app) fn compare_with_file(&mut self) {
+        let over = |r: &&Run| r.ended && r.error.is_none() && r.saved.is_none() && r.reached >= r.plan.stream.writes();
+        let Some(run) = self.runs.current().filter(over) else { return };
+        let like = |came: &(Session, Made)| {
+            // Where it is computed is no change of what is.
+            let backend = run.plan.session.backend;
+            run.plan.session.runs_as(&Session { backend, ..came.0.clone() })
+        };
+        let (Some(came), Some(backend)) = (self.came_with.take_if(|came| like(&**came)), run.backend.clone()) else { return };
+        let (id, plan, traces) = (run.id, Arc::clone(&run.plan), Arc::clone(&run.traces));
+        self.jobs.run(move || Done::Compared { run: id, words: came.1.compare(&backend, &saved::trace_hash(&plan, &traces)) });
     }
 
     /// A file was not opened: in words, or with a question about its capture.
@@ -180,7 +200,7 @@ impl App {
                 self.give_up_opening(&path);
             }
             Refused::Capture { session, kept, error } => {
-                let found = if let PlanError::CaptureDiffers { found, .. } = &error { Some(found.clone()) } else { None };
+                let found = if let PlanError::CaptureDiffers { found, .. } = error.as_ref() { Some(found.clone()) } else { None };
                 let message = error.to_string();
                 self.dialogs.push(Dialog::Capture(LostCapture { path, session, kept, message, found }));
             }

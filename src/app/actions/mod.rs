@@ -79,6 +79,7 @@ impl App {
             Done::Opened { path, result: Err(refused) } => self.refused(path, refused),
             Done::Crashed(found) => self.crashed = found,
             Done::Recovered { crashed, opened } => self.recovered(*crashed, *opened),
+            Done::Compared { run, words } => self.runs.tell(run, words),
             Done::SavedTrace { path, result } => self.saved_with_trace(&path, result),
             Done::Lesson { result: Ok(ready) } => self.play(ready.0, ready.1, ready.2),
             Done::Lesson { result: Err(message) } => {
