@@ -34,7 +34,7 @@ fn capture() -> Session {
         lane("OVQ", "ovq", Params::default().with("n_max", 24).with("chunk", 32)),
         LaneSpec { weights: Some("bundled".into()), ..lane("LoLA", "lola", lola) },
         LaneSpec { enabled: false, ..lane("off", "window", Params::default()) },
-        lane("VQ", "vq", Params::default().with("n_max", 16)),
+        lane("VQ", "vq", Params::default().with("codes", 16)),
         lane("delta", "deltanet", Params::default()),
         lane("full", "full", Params::default()),
     ];
@@ -57,7 +57,8 @@ fn run(plan: &Arc<Plan>, backend: BackendChoice) -> RunResult {
 }
 
 fn save(path: &Path, session: &Session, plan: &Plan, result: &RunResult, cancel: bool) -> Result<Session, ExportError> {
-    let spent: Vec<(f64, usize)> = result.seconds.iter().map(|s| (*s, 3)).collect();
+    let chunks = plan.lanes.iter().map(|lane| lane.setup.stream.chunks(lane.setup.chunk));
+    let spent: Vec<(f64, usize)> = result.seconds.iter().copied().zip(chunks).collect();
     let (traces, states, backend) = (&result.traces[..], &result.states[..], &result.backend);
     let saving = Saving { session, base: None, plan, traces, states, backend, spent: &spent };
     saved::save(path, saving, &mut |_| {}, &AtomicBool::new(cancel))
@@ -221,7 +222,7 @@ fn what_does_not_belong_together_is_refused_by_a_sentence() {
         ("\"layer\": \"ovq\"", "\"layer\": \"vq\""),
         ("\"name\": \"assignments\"", "\"name\": \"assignment\""),
         ("\"trace_sha256\": \"", "\"trace_sha256\": \"0"),
-        ("\"chunks\": 3", "\"chunks\": 99999999"),
+        ("\"chunks\": 4", "\"chunks\": 99999999"),
         ("\"position\": 4", "\"position\": 5"),
         ("64,", "18446744073709551615,"),
         ("64,", "63,"),
