@@ -12,7 +12,7 @@ use common::{adapter, chord, click, options, says, session, settle, wait, window
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers, Theme, vec2};
 use egui_kittest::kittest::Queryable;
-use egui_kittest::{Harness, SnapshotOptions};
+use egui_kittest::{Harness, SnapshotOptions, SnapshotResults, try_image_snapshot_options};
 use mnemoscope::app::command::{LaneCommand, NoteCommand, PanelAct, SessionCommand, TimeCommand, WindowCommand};
 use mnemoscope::app::theme::ThemeChoice;
 use mnemoscope::app::{App, Options};
@@ -341,7 +341,7 @@ fn a_session_with_its_trace_opens_at_once_and_computes_states_only_when_asked() 
 }
 
 /// A picture of the middle of the window in both themes, after `prepare`.
-fn pictures(name: &str, session: &Session, prepare: impl Fn(&mut Harness<'_, App>)) {
+fn pictures(results: &mut SnapshotResults, name: &str, session: &Session, prepare: impl Fn(&mut Harness<'_, App>)) {
     if !adapter() {
         return;
     }
@@ -353,12 +353,15 @@ fn pictures(name: &str, session: &Session, prepare: impl Fn(&mut Harness<'_, App
         settle(&mut harness);
         prepare(&mut harness);
         harness.run_steps(20);
-        harness.snapshot_options(format!("{name}_{theme}"), &SnapshotOptions::new().threshold(2.5).max_failed_pixels(400));
+        let picture = harness.render().unwrap();
+        let options = SnapshotOptions::new().threshold(2.5).max_failed_pixels(400);
+        results.add(try_image_snapshot_options(&picture, format!("{name}_{theme}"), &options));
     }
 }
 
 #[test]
 fn bookmarks_and_notes_look_as_designed() {
+    let mut results = SnapshotResults::new();
     let mut asked = small();
     asked.title = "What LoLA keeps".to_owned();
     asked.caption = "A sliding window of 32, a sparse cache of 16. The needle is at the end of the first half.".to_owned();
@@ -366,19 +369,20 @@ fn bookmarks_and_notes_look_as_designed() {
     let mark = |position, caption: &str| Bookmark { position, caption: caption.to_owned() };
     asked.bookmarks = vec![mark(64, "the cache is full"), mark(128, "halfway"), mark(256, ""), mark(4096, "of a longer stream")];
     asked.view.position = Some(128);
-    pictures("notes", &asked, |harness| {
+    pictures(&mut results, "notes", &asked, |harness| {
         harness.state_mut().ask(WindowCommand::ShowPanel("notes").into());
         harness.state_mut().ask(WindowCommand::Panel { name: Some("notes"), act: PanelAct::Maximise }.into());
         settle(harness);
     });
-    pictures("bookmark_dialog", &asked, |harness| chord(harness, CTRL, Key::B));
+    pictures(&mut results, "bookmark_dialog", &asked, |harness| chord(harness, CTRL, Key::B));
 }
 
 #[test]
 fn questions_look_as_designed() {
+    let mut results = SnapshotResults::new();
     let home = tempfile::tempdir().unwrap();
     let session = Session { title: "What LoLA keeps".to_owned(), seed: 77, ..small() };
-    pictures("recover_dialog", &small(), |harness| {
+    pictures(&mut results, "recover_dialog", &small(), |harness| {
         harness.state_mut().show_dialog(mnemoscope::app::dialogs::Dialog::Recover {
             file: home.path().join("a.ron"),
             when: "3 minutes ago".to_owned(),
@@ -392,11 +396,11 @@ fn questions_look_as_designed() {
         message: message.to_owned(),
         found: found.map(str::to_owned),
     };
-    pictures("capture_missing_dialog", &small(), |harness| {
+    pictures(&mut results, "capture_missing_dialog", &small(), |harness| {
         let words = "the capture c.safetensors is not there (/home/me/c.safetensors): put it there, or name the place where it is";
         harness.state_mut().show_dialog(mnemoscope::app::dialogs::Dialog::Capture(lost(None, words)));
     });
-    pictures("capture_differs_dialog", &small(), |harness| {
+    pictures(&mut results, "capture_differs_dialog", &small(), |harness| {
         let words = "/home/me/c.safetensors is not the capture that the session was made with: the SHA-256 of its content begins with 0123456789ab, that of the session's capture with ba7816bf8f01";
         harness.state_mut().show_dialog(mnemoscope::app::dialogs::Dialog::Capture(lost(Some("0123"), words)));
     });

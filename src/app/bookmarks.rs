@@ -92,8 +92,8 @@ fn flag(ui: &Ui, ruler: Rect, x: f32, filled: bool, lit: bool) {
     let colour = if lit { theme::accent(dark) } else { ui.visuals().strong_text_color() };
     let painter = ui.painter();
     painter.line_segment([pos2(x, ruler.top() + 1.0), pos2(x, ruler.bottom())], Stroke::new(1.5, colour));
-    // To the left at the right edge, so that it is seen whole.
-    let reach = if x + 8.0 > ruler.right() { -7.0 } else { 7.0 };
+    // To the left, for the ruler's numbers stand to the right of their places; at its left edge the other way, so that it is seen whole.
+    let reach = if x - 8.0 < ruler.left() { 7.0 } else { -7.0 };
     let points = vec![pos2(x, ruler.top() + 1.0), pos2(x + reach, ruler.top() + 4.5), pos2(x, ruler.top() + 8.0)];
     let fill = if filled || lit { colour } else { ui.visuals().panel_fill };
     painter.add(Shape::convex_polygon(points, fill, Stroke::new(1.2, colour)));
