@@ -45,14 +45,20 @@ struct Watched<'a, 'f, W> {
     progress: &'f mut dyn FnMut(Progress),
     cancel: &'f AtomicBool,
     state: Progress,
+    /// True once writing has failed: what the archive still writes as it is dropped goes nowhere, for the file is thrown away.
+    failed: bool,
 }
 
 impl<W: Write> Write for Watched<'_, '_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.failed {
+            return Ok(bytes.len());
+        }
         if self.cancel.load(Ordering::Relaxed) {
+            self.failed = true;
             return Err(io::Error::other("cancelled"));
         }
-        let written = self.inner.write(bytes)?;
+        let written = self.inner.write(bytes).inspect_err(|_| self.failed = true)?;
         self.state.done = (self.state.done + written as u64).min(self.state.total);
         (self.progress)(self.state);
         Ok(written)
@@ -84,7 +90,7 @@ pub fn save(path: &Path, saving: Saving<'_>, progress: &mut dyn FnMut(Progress),
     let states: u64 = saving.states.iter().map(|s| s.bytes() as u64).sum();
     let total = saving.traces.iter().map(|t| t.bytes() as u64).sum::<u64>() + states + 4 * parts as u64;
     let fill = |out: &mut BufWriter<&mut File>| {
-        let mut watched = Watched { inner: out, progress, cancel, state: Progress { done: 0, total: total.max(1) } };
+        let mut watched = Watched { inner: out, progress, cancel, state: Progress { done: 0, total: total.max(1) }, failed: false };
         archive(&mut watched, &text, &saving)
     };
     match write_atomic(path, fill) {
