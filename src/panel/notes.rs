@@ -14,7 +14,7 @@ use crate::widget::palette::Ink;
 pub const HELP: &str = "What is said of the session, saved with it. Nothing here changes a number.\n\n\
 Title and caption stand on the start page and beside pictures. Notes are your own.\n\n\
 A bookmark is a moment with a caption: the playhead after so many writes, whatever the lanes' chunks are. Ctrl+B sets one where the playhead stands, or edits the \
-one that is there; B goes to the next, Shift+B to the one before. The timeline has a flag for each: point at it for its caption, click it to go there. The formula: a \
+one that is there; B goes to the next, Shift+B to the one before. The timeline has a flag for each. Hover for its caption, click it to go there. The formula: a \
 bookmark at t rests at the step nearest to it, round(t / step) steps of the timeline; one beyond the end of the stream (the task was made shorter) rests at the end, \
 and is kept.\n\n\
 All of it can be taken back with Ctrl+Z.";
