@@ -9,7 +9,7 @@ use eframe::egui::{Context, ViewportCommand};
 use crate::app::app::{App, Exporting};
 use crate::app::dialogs::{CaptureChoice, Dialog, LostCapture, Next};
 use crate::app::export_dialog::{ExportForm, What};
-use crate::app::jobs::{Opened, Purpose, Refused, SaveTrace, ToRun};
+use crate::app::jobs::{Done, Opened, Purpose, Refused, SaveTrace, ToRun};
 use crate::app::layout::PanelLayout;
 use crate::app::state::Run;
 use crate::engine::RunId;
