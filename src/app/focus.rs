@@ -13,10 +13,10 @@ fn focused(ctx: &Context) -> Option<Response> {
     ctx.memory(Memory::focused).and_then(|id| ctx.read_response(id))
 }
 
-/// True if the widget that has the focus lies in `rect`.
+/// True if the widget that has the focus lies in `rect`, in the same layer as `ui`: what lies over it, as a palette does, is not in it.
 #[must_use]
-pub fn is_in(ctx: &Context, rect: Rect) -> bool {
-    focused(ctx).is_some_and(|response| rect.contains(response.rect.center()))
+pub fn is_in(ui: &Ui, rect: Rect) -> bool {
+    focused(ui.ctx()).is_some_and(|response| response.layer_id == ui.layer_id() && rect.contains(response.rect.center()))
 }
 
 /// Outlines the widget that has the focus. To be called when everything has been drawn.

@@ -38,6 +38,8 @@ pub struct PanelLayout {
     focused: Option<Id>,
     /// The panel under the pointer.
     under: Option<&'static str>,
+    /// The arrangement that the drag of a tab found, while one is under way.
+    found: Option<Option<String>>,
 }
 
 impl std::fmt::Debug for PanelLayout {
@@ -76,6 +78,7 @@ impl PanelLayout {
             used: None,
             focused: None,
             under: None,
+            found: None,
         };
         layout.restore(saved);
         layout
@@ -268,10 +271,13 @@ impl PanelLayout {
 
     /// Draws the panels into all of `ui`.
     pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
-        // Where a tab that is dragged is dropped is known only when the tree has been drawn: what it found is kept from before.
-        let dragged = self.maximised.is_none() && self.tree.dragged_id(ui.ctx()).is_some() && ui.input(|i| i.pointer.any_released());
-        let found = dragged.then(|| self.save());
-        let Self { tree, panels, maximised, used, under, focused, .. } = self;
+        // What a drag found is kept from its beginning: on its way it brings tabs to the front.
+        if self.maximised.is_some() || self.tree.dragged_id(ui.ctx()).is_none() {
+            self.found = None;
+        } else if self.found.is_none() {
+            self.found = Some(self.save());
+        }
+        let Self { tree, panels, maximised, used, under, focused, found, .. } = self;
         *under = None;
         // A focus that stays where it was does not take the place of a panel that was pressed since.
         let focus = ui.memory(Memory::focused);
@@ -287,7 +293,7 @@ impl PanelLayout {
         }
         tree.ui(&mut behavior, ui);
         let Centre { commands, used, dropped, .. } = behavior;
-        if let (true, Some(was)) = (dropped, found) {
+        if let Some(was) = found.take_if(|_| dropped) {
             commands.push(WindowCommand::Dropped { name: *used, was }.into());
         }
         borders::ui(ui, tree, commands);

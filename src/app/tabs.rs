@@ -64,7 +64,7 @@ impl Centre<'_, '_> {
             if ui.input(|i| i.pointer.any_pressed()) {
                 *self.used = Some(entry.name);
             }
-        } else if self.focus_moved && focus::is_in(ui.ctx(), rect) {
+        } else if self.focus_moved && focus::is_in(ui, rect) {
             *self.used = Some(entry.name);
         }
         pane(self.panels, ui, entry, self.look, self.commands);
