@@ -23,8 +23,9 @@ use std::sync::atomic::AtomicBool;
 use mnemoscope::engine::Devices;
 use mnemoscope::engine::sweep::{Job, Scorer, Tally};
 use mnemoscope::metric::Summary;
+use mnemoscope::session::gallery::{Section, shipped as all_shipped};
 use mnemoscope::session::plan::load_stream;
-use mnemoscope::session::{BackendChoice, LaneSpec, Session, Source, examples};
+use mnemoscope::session::{BackendChoice, LaneSpec, Session, Source};
 
 /// Every lane's seeds together.
 fn scores(session: &Session, lanes: &[LaneSpec], seeds: std::ops::Range<u64>) -> Vec<(String, Summary)> {
@@ -70,7 +71,7 @@ fn lola_keeps_the_needles_and_lolcats_loses_them() {
 #[test]
 fn full_attention_answers_every_task() {
     let is_free_text = |s: &Session| matches!(&s.source, Source::Task(t) if t.name == "free_text");
-    for session in examples().iter().filter(|s| !is_free_text(s)) {
+    for session in all_shipped().iter().filter(|s| s.section == Section::Tasks).map(|s| &s.session).filter(|s| !is_free_text(s)) {
         let found = scores(session, &named(session, &["full"]), 0..1)[0].1;
         match found {
             Summary::Recall { correct, reads } => assert_eq!(correct, reads, "{:?}", session.source),

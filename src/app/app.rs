@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use eframe::egui::{self, Context, Key, Modifiers, Ui, ViewportCommand};
+use eframe::egui::{self, Context, Key, Modifiers, Popup, Ui, ViewportCommand};
 
 use crate::app::actions::Basis;
 use crate::app::actions::Desk;
@@ -25,6 +25,7 @@ use crate::app::palette::Palette;
 use crate::app::picture::mirror::Mirror;
 use crate::app::prefs::Preferences;
 use crate::app::session_panel::Problem;
+use crate::app::start::StartPage;
 use crate::app::state::{Run, Runs};
 use crate::app::states::States;
 use crate::app::study::Studies;
@@ -54,6 +55,8 @@ pub struct Options {
     pub theme: Option<theme::ThemeChoice>,
     /// Leave out what differs from run to run (times): for pictures that are compared.
     pub without_times: bool,
+    /// Begin with the start page, if the preferences say so too.
+    pub start_page: bool,
 }
 
 /// A window that shows one panel, as a figure: for pictures.
@@ -150,6 +153,7 @@ pub struct App {
     pub(super) moment: Option<(Basis, Moment)>,
     /// True while the window is shown to a room: large text, few controls.
     pub(super) presenting: bool,
+    pub(super) start_page: StartPage,
     last_time: f64,
     pub(super) frame_seconds: f64,
 }
@@ -200,6 +204,7 @@ impl App {
         Mirror::install(ctx);
         let view = session.view.clone();
         let autosave = options.autosave.clone();
+        let start_page = StartPage::new(options.start_page && preferences.start_page);
         let mut app = Self {
             layout: PanelLayout::new(view.layout.as_deref()),
             timeline: Timeline::new(0, 1, view.position, view.speed, view.repeat),
@@ -252,6 +257,7 @@ impl App {
             editing: None,
             moment: None,
             presenting: false,
+            start_page,
             last_time: 0.0,
             frame_seconds: 0.0,
         };
@@ -329,6 +335,12 @@ impl App {
     #[must_use]
     pub fn presenting(&self) -> bool {
         self.presenting
+    }
+
+    /// True while the start page is shown.
+    #[must_use]
+    pub fn shows_start_page(&self) -> bool {
+        self.start_page.is_open()
     }
 
     /// The runs: the one on screen and the one to come.
@@ -431,7 +443,14 @@ impl App {
             self.bar.search.close();
         }
         self.presenting_keys(ctx, &mut asked);
+        if self.start_page.is_open() && !Popup::is_any_open(ctx) && ctx.input_mut(|i| i.consume_key(Modifiers::NONE, Key::Escape)) {
+            self.start_page.close();
+        }
         commands::pressed(ctx, &mut asked);
+        if self.start_page.is_open() {
+            // The others are about what lies behind it.
+            asked.retain(|c| matches!(c, Command::Window(_)));
+        }
         asked
     }
 

@@ -254,6 +254,10 @@ pub enum WindowCommand {
     Undo,
     /// Make the edit again that was taken back last.
     Redo,
+    /// Show the start page, or put it away.
+    ToggleStartPage,
+    /// Begin with the start page, or not.
+    BeginWithStartPage(bool),
     /// Ask for a file to open.
     Open,
     /// Ask for a path to open, in a field of our own: for systems without file dialogs.

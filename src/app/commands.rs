@@ -85,6 +85,7 @@ fn picture(act: PictureAct) -> Command {
 
 /// Every command with a name. Adding one is one line here, and its own variant where it is carried out.
 pub static COMMANDS: &[Entry] = &[
+    entry("start-page", "Start page", Group::File, Some(with(Modifiers::COMMAND, Key::G)), || Window(WindowCommand::ToggleStartPage)),
     entry("open", "Open…", Group::File, Some(with(Modifiers::COMMAND, Key::O)), || Window(WindowCommand::Open)),
     entry("open-path", "Open path…", Group::File, Some(with(CTRL_SHIFT, Key::O)), || Window(WindowCommand::OpenPath)),
     section(entry("save", "Save session", Group::File, Some(with(Modifiers::COMMAND, Key::S)), || Window(WindowCommand::Save))),

@@ -23,6 +23,8 @@ pub struct MenuLook<'a> {
     pub layout: &'a PanelLayout,
     /// The session's file, if it has one.
     pub session: Option<&'a Path>,
+    /// What the session calls itself, if it does.
+    pub named: &'a str,
     /// True if the session differs from its file.
     pub edited: bool,
     /// What the stream on screen is.
@@ -81,7 +83,8 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
             }
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let name = look.session.and_then(Path::file_name).map_or_else(|| "unsaved session".into(), |n| n.to_string_lossy());
+            let unsaved = if look.named.is_empty() { "unsaved session" } else { look.named };
+            let name = look.session.and_then(Path::file_name).map_or_else(|| unsaved.into(), |n| n.to_string_lossy());
             if look.edited {
                 let text = RichText::new(format!("{name} • edited")).small();
                 ui.label(text).on_hover_text("Not as it was opened or saved last");

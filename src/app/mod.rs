@@ -43,6 +43,7 @@ pub mod search;
 pub mod second_cursor;
 pub mod session_panel;
 pub mod sizes;
+pub mod start;
 pub mod state;
 pub mod states;
 pub mod status_bar;
@@ -91,7 +92,7 @@ pub fn run(file: Option<PathBuf>) -> Result<(), AppError> {
         options,
         Box::new(|cc| {
             let (preferences, autosave) = (prefs::Preferences::path(), prefs::autosave_folder());
-            let options = Options { preferences, autosave, ..Options::default() };
+            let options = Options { preferences, autosave, start_page: file.is_none(), ..Options::default() };
             let app = match file {
                 Some(file) => App::opening(&cc.egui_ctx, file, options)?,
                 None => App::new(&cc.egui_ctx, Session::default(), None, options)?,

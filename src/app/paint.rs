@@ -66,6 +66,13 @@ impl App {
         if !presenting {
             self.paint_status(ui, bar, asked);
         }
+        // A lesson that was begun takes its place.
+        if self.start_page.is_open() && self.playing.is_none() {
+            let Self { start_page, preferences, .. } = self;
+            let ground = Frame::new().fill(ui.visuals().panel_fill);
+            CentralPanel::default().frame(ground).show(ui, |ui| start_page.ui(ui, preferences, asked));
+            return;
+        }
         let without_times = self.options.without_times;
         let Self {
             session,

@@ -1,6 +1,6 @@
 //! The palette: everything that can be done, found by typing a part of its name and done with Enter.
 //!
-//! It is made from the one table of commands, and from what there is to name: panels, lanes, tasks, examples, files.
+//! It is made from the one table of commands, and from what there is to name: panels, lanes, tasks, shipped sessions, files.
 
 use eframe::egui::{self, Align, Button, Context, Id, Key, Label, Layout, Modal, Modifiers, RichText, ScrollArea, TextEdit, Ui, vec2};
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
@@ -13,9 +13,10 @@ use crate::app::menu::MenuLook;
 use crate::layer::KINDS;
 use crate::panel::Subject;
 use crate::param::Params;
+use crate::session::gallery::shipped;
 use crate::session::plan::Plan;
-use crate::session::{CaptureSource, Session, Source, TaskSource, examples};
-use crate::task::{self, TASKS};
+use crate::session::{CaptureSource, Session, Source, TaskSource};
+use crate::task::TASKS;
 
 /// One thing that can be done.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,13 +85,8 @@ pub fn items(ctx: &Context, look: &MenuLook<'_>, session: &Session, plan: Option
         let source = Source::Task(TaskSource { name: task.name().to_owned(), params: Params::default() });
         all.push(item("task", format!("Task: {}", task.title()), SessionCommand::Source(source).into()));
     }
-    for example in examples() {
-        let title = match &example.source {
-            Source::Task(t) => task::task(&t.name).map_or(t.name.as_str(), |t| t.title()),
-            Source::Capture(_) => "capture",
-        };
-        let Session { source, seed, lanes, .. } = example.clone();
-        all.push(item("example", format!("Example: {title}"), SessionCommand::Whole { source, seed, lanes }.into()));
+    for one in shipped() {
+        all.push(item("gallery", format!("Gallery: {}", one.session.title), WindowCommand::OpenFile(one.path()).into()));
     }
     for path in &look.preferences.recent {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
@@ -269,6 +265,7 @@ mod tests {
             theme: ThemeChoice::Dark,
             layout: &layout,
             session: None,
+            named: "",
             edited: false,
             title: "",
             undo: Some("LoLA cache 128"),
@@ -310,9 +307,9 @@ mod tests {
         assert_eq!(first(&items, "remove lola"), "Remove lane LoLA");
         assert!(find(&items, "zzzzqq").is_empty());
         assert_eq!(find(&items, " ").len(), items.len());
-        for example in examples() {
-            let whole = |c: &Command| matches!(c, Command::Session(SessionCommand::Whole { source, .. }) if *source == example.source);
-            assert!(items.iter().any(|i| whole(&i.command)));
+        for one in shipped() {
+            let opens = Command::from(WindowCommand::OpenFile(one.path()));
+            assert!(items.iter().any(|i| i.command == opens), "{}", one.name);
         }
     }
 

@@ -23,6 +23,8 @@ pub struct Preferences {
     pub theme: ThemeChoice,
     /// Size of text against the designed one.
     pub scale: f32,
+    /// True: the window begins with the start page, where it is not given a file.
+    pub start_page: bool,
     /// Files opened or saved, the newest first.
     pub recent: Vec<PathBuf>,
     /// How far one has come in lessons.
@@ -31,7 +33,7 @@ pub struct Preferences {
 
 impl Default for Preferences {
     fn default() -> Self {
-        Self { theme: ThemeChoice::System, scale: 1.0, recent: Vec::new(), lessons: Progress::new() }
+        Self { theme: ThemeChoice::System, scale: 1.0, start_page: true, recent: Vec::new(), lessons: Progress::new() }
     }
 }
 
@@ -114,7 +116,7 @@ mod tests {
     fn they_come_back_as_they_were() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep").join("preferences.ron");
-        let mut p = Preferences { theme: ThemeChoice::Light, scale: 1.3, ..Preferences::default() };
+        let mut p = Preferences { theme: ThemeChoice::Light, scale: 1.3, start_page: false, ..Preferences::default() };
         p.remember(Path::new("/a.ron"));
         p.remember(Path::new("/b.ron"));
         p.remember(Path::new("/a.ron"));

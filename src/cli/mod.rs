@@ -13,6 +13,7 @@ mod completions;
 mod devices;
 mod error;
 mod events;
+mod gallery;
 mod inspect;
 mod man;
 #[cfg(feature = "gui")]
@@ -40,6 +41,8 @@ const EXAMPLES: &str = "\
 Examples:
   mnemoscope                                     open the window on the bundled capture
   mnemoscope my_model.safetensors                open it on a capture of your own
+  mnemoscope gallery                             the sessions inside the program, by claim
+  mnemoscope gallery:needles                     open the window on one of them
   mnemoscope run session.ron --out out           compute and write the trace, with no window
   mnemoscope compare session.ron --seeds 3       what every lane recalls, and what its memory costs
   mnemoscope verify session.ron                  hold the GPU against the CPU
@@ -136,6 +139,13 @@ Examples:
   mnemoscope devices
   mnemoscope devices --json | jq '.choices'";
 
+const GALLERY_EXAMPLES: &str = "\
+Examples:
+  mnemoscope gallery
+  mnemoscope gallery --json | jq '.[].name'
+  mnemoscope compare gallery:larger_cache --seeds 5
+  mnemoscope run gallery:ties --out out";
+
 const BENCH_EXAMPLES: &str = "\
 Examples:
   mnemoscope bench                               every layer over 4096 tokens, OVQ's figures, and the window's frames
@@ -217,7 +227,7 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
 
-    /// A session (RON) or a capture (safetensors) to open the window on.
+    /// A session (RON) or a capture (safetensors) to open the window on, or `gallery:NAME`.
     file: Option<PathBuf>,
 }
 
@@ -245,6 +255,9 @@ enum Command {
     /// List the adapters of this machine with their limits, and say which one is taken.
     #[command(after_help = DEVICES_EXAMPLES, after_long_help = long(DEVICES_EXAMPLES))]
     Devices(devices::Args),
+    /// List the sessions inside the program: one a claim of the papers, one a task, and traps.
+    #[command(after_help = GALLERY_EXAMPLES, after_long_help = long(GALLERY_EXAMPLES))]
+    Gallery(gallery::Args),
     /// Measure the layers' speed on this machine, on the CPU and on the GPU.
     #[command(after_help = BENCH_EXAMPLES, after_long_help = long(BENCH_EXAMPLES))]
     Bench(bench::Args),
@@ -282,6 +295,7 @@ pub fn main() -> ExitCode {
                 Command::Inspect(args) => args.execute(&mut out),
                 Command::Events(args) => args.execute(&mut out),
                 Command::Devices(args) => args.execute(&mut out),
+                Command::Gallery(args) => args.execute(&mut out),
                 Command::Bench(args) => args.execute(&mut out),
                 Command::Completions(args) => args.execute(&mut out),
                 Command::Man(args) => args.execute(&mut out),

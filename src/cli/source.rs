@@ -13,7 +13,8 @@ use crate::session::{self, BackendChoice, Session};
 /// A session or capture, with changes.
 #[derive(Debug, clap::Args)]
 pub struct Source {
-    /// A session (RON, or with its trace), or a capture (safetensors); `bundled` is the capture inside the program.
+    /// A session (RON, or with its trace), or a capture (safetensors); `bundled` is the capture inside the program, `gallery:NAME` a session
+    /// inside it (`mnemoscope gallery` lists them).
     #[arg(default_value = "bundled", value_name = "SESSION|CAPTURE")]
     pub session: PathBuf,
 

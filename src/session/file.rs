@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::migrate::{self, Version1};
 use super::place::{self, Way};
-use super::{CaptureSource, LaneSpec, Session, Source, VERSION, hash, saved};
+use super::{CaptureSource, LaneSpec, Session, Source, VERSION, gallery, hash, saved};
 use crate::export::{WriteError, write_atomic};
 use crate::param::nearest;
 use crate::stream::capture::{BUNDLED, Capture, CaptureError};
@@ -44,6 +44,9 @@ pub enum SessionError {
     /// The file was written by another version of the program.
     #[error("{file}: `version` is {found}, but this program reads sessions of the versions {OLDEST} to {VERSION}{}", if *found > VERSION { "; a newer Mnemoscope wrote it" } else { "" })]
     Version { file: String, found: u32 },
+    /// No session of this name is shipped.
+    #[error("no session `{name}` is shipped with the program{}; `mnemoscope gallery` lists those that are", nearest.as_ref().map(|n| format!(" (did you mean `gallery:{n}`?)")).unwrap_or_default())]
+    NotShipped { name: String, nearest: Option<String> },
     /// It is a capture, and that cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
@@ -118,13 +121,16 @@ impl Session {
     }
 
     /// Opens a session file, a session with its trace (the session in it), or a capture as a session with the default lanes; the content
-    /// decides which it is.
+    /// decides which it is. `gallery:NAME` is a session inside the program.
     ///
     /// # Errors
     /// If the file cannot be read or understood, as either.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
         if path.as_os_str() == BUNDLED {
             return Ok(Self::default());
+        }
+        if let Some(name) = gallery::name_in(path) {
+            return gallery::open(name);
         }
         if is_capture(path)? {
             return Self::from_capture_file(path);

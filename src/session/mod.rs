@@ -2,9 +2,9 @@
 //!
 //! [`Session`] is the file's content; [`Plan`](plan::Plan) is the same checked and loaded, ready to run.
 
-mod examples;
 pub mod file;
 mod fitting;
+pub mod gallery;
 pub mod hand;
 pub mod hash;
 pub mod lanes;
@@ -18,7 +18,7 @@ pub mod weights;
 
 use std::path::PathBuf;
 
-pub use examples::{example, examples};
+pub use gallery::example;
 use serde::{Deserialize, Serialize};
 
 use crate::param::Params;

@@ -16,7 +16,7 @@ use crate::engine::RunId;
 use crate::export::ExportError;
 use crate::session::plan::PlanError;
 use crate::session::saved::{self, Made, Saved};
-use crate::session::{Session, Source};
+use crate::session::{Session, Source, gallery};
 
 impl App {
     /// Files dropped on the window: the first is opened.
@@ -157,10 +157,14 @@ impl App {
                 _ => String::new(),
             };
             self.notice = Some(format!("Opened {}{trace}", path.display()));
+        }
+        self.start_page.close();
+        // One that is in the program has no file to be saved to, and is no further away than the start page.
+        self.path = path.filter(|p| gallery::name_in(p).is_none());
+        if let Some(path) = &self.path {
             self.preferences.remember(path);
             self.save_preferences();
         }
-        self.path = path;
         match run {
             ToRun::Plan(prepared) => self.start(*prepared),
             ToRun::Saved(saved, layers) => self.show_saved(*saved, layers),

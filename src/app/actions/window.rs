@@ -25,6 +25,11 @@ impl App {
                 if self.opening.is_some() => {}
             WindowCommand::Undo => self.step_back(false),
             WindowCommand::Redo => self.step_back(true),
+            WindowCommand::ToggleStartPage => self.start_page.toggle(),
+            WindowCommand::BeginWithStartPage(so) => {
+                self.preferences.start_page = so;
+                self.save_preferences();
+            }
             WindowCommand::Open => self.pick(Purpose::Open, String::new()),
             WindowCommand::OpenPath => self.ask_path(Purpose::Open, None),
             WindowCommand::OpenFile(path) => self.open(path),
@@ -237,11 +242,12 @@ impl App {
     pub(in crate::app) fn menu_look(&self) -> MenuLook<'_> {
         let (theme, edited) = (self.options.theme.unwrap_or(self.preferences.theme), self.edited());
         let session = self.path.as_deref().or(self.opening.as_deref());
+        let named = self.session.title.as_str();
         let title = self.runs.current().map_or("", |r| r.plan.stream.labels().title.as_str());
         let (undo, redo) = (self.undo.undoes(), self.undo.redoes());
         let (back, forward) = (self.history.can_go_back(), self.history.can_go_forward());
         let playing = self.playing.is_some();
-        MenuLook { playing, preferences: &self.preferences, theme, layout: &self.layout, session, edited, title, undo, redo, back, forward }
+        MenuLook { playing, preferences: &self.preferences, theme, layout: &self.layout, session, named, edited, title, undo, redo, back, forward }
     }
 
     /// Asks for a path, in a dialog of the system; `name` is what a new file would be called.
