@@ -343,6 +343,12 @@ impl App {
         self.start_page.is_open()
     }
 
+    /// True unless pictures of the start page are still to come.
+    #[must_use]
+    pub fn start_page_complete(&self) -> bool {
+        self.start_page.complete()
+    }
+
     /// The runs: the one on screen and the one to come.
     #[must_use]
     pub fn runs(&self) -> &Runs {

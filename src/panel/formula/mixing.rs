@@ -325,6 +325,8 @@ pub struct SelfRecall {
     pub chunks: usize,
     /// `phi(k)^T s`; `None` of a delta or Mamba-2 state, which has no normaliser.
     pub phi_s: Option<f64>,
+    /// What is added to it.
+    pub epsilon: f64,
     /// The length of `phi(k)^T H` (of `S^T k`).
     pub numerator: f64,
     /// The length of what is recalled.
@@ -369,6 +371,7 @@ pub fn self_recall(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usize, chunks: u
     let off = super::exact::distance(&recalled, &value);
     let lengths = norm(&recalled) * norm(&value);
     Some(SelfRecall {
+        epsilon,
         chunks,
         phi_s,
         numerator: norm(&numerator),

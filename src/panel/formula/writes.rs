@@ -4,6 +4,7 @@ use super::equation::{Equation, num};
 use super::exact::{Exact, LaneAt, norm};
 use super::layers::missing;
 use super::{mixing, recurrence};
+use crate::layer::real::EPSILON;
 use crate::session::hand;
 
 /// The write of a recurrent layer.
@@ -77,7 +78,10 @@ fn sre(lane: &LaneAt<'_>, r: &mixing::SelfRecall, heading: String, recorded: Opt
         let top = e.term(r"|\phi(\b<k>)^<\t<T>> \b<H>|", r.numerator, "the length of the numerator", panel);
         let below = e.term(r"\phi(\b<k>)^<\t<T>> \b<s>", phi_s, "how much has been folded under keys like this one", panel);
         let got = e.term(r"|\b<r>|", r.recalled, "the length of what is recalled, r", panel);
-        e.line(&format!(r"{} = \frac<{}><{} + \eps> ~= \frac<{}><{} + \t<1e−6>> ~= {}", got.s, top.s, below.s, top.v, below.v, got.v));
+        // The usual epsilon is written as everybody writes it.
+        let eps = if r.epsilon.to_bits() == EPSILON.to_bits() { r"\t<1e−6>".to_owned() } else { num(r.epsilon) };
+        let (by_name, by_number) = (format!(r"\frac<{}><{} + \eps>", top.s, below.s), format!(r"\frac<{}><{} + {eps}>", top.v, below.v));
+        e.line(&format!("{} = {by_name} ~= {by_number} ~= {}", got.s, got.v));
     } else {
         e.line(r"\t<SRE>(\b<k>, \b<v>) = |\b<S>^<\t<T>> \b<k> - \b<v>|^<2>");
         let got = e.term(r"|\b<r>|", r.recalled, "the length of what is recalled, r", panel);
