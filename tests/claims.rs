@@ -226,6 +226,16 @@ fn the_real_needle_founds_rows_of_its_own() {
     assert_eq!((own.len(), joined), (11, 9));
 }
 
+/// What self-recall error keeps of a real needle, of which nobody told it.
+#[test]
+fn lola_keeps_the_real_needle() {
+    let (_, run) = run(&session("smollm2_needle", &["LoLA"]));
+    let state = run.states[0].array("cached").unwrap();
+    // A lane with maps for each query head has a state for each; the first is shown.
+    let ids = &state.values.as_i32().unwrap()[..state.shape[1]];
+    assert_eq!(ids.iter().filter(|id| (699..720).contains(*id)).count(), 19);
+}
+
 /// Exact ties, told by the events, won by the older pair and the lower row.
 #[test]
 fn ties_are_exact_and_the_lower_index_wins() {
