@@ -203,7 +203,8 @@ fn half_counts_stall_at_2048_and_large_chunks_hide_it() {
     assert_eq!([half[2047][1], half[2110][1], half[2111][1], half[8191][1]], [1985, 2048, 2048, 2048]);
     assert_eq!(exact[8191][1], 8129);
     assert_eq!((half[8191].iter().sum::<i32>(), exact[8191].iter().sum::<i32>()), (2111, 8192));
-    assert_eq!(coarse.last().unwrap().iter().sum::<i32>(), 8192);
+    // 1 founder and 32 chunks of 64 are 2049, of which one is lost; from there on every sum is a half float.
+    assert_eq!(coarse.last().unwrap().iter().sum::<i32>(), 8191);
 }
 
 /// Outputs are shorter, and point where they did.
