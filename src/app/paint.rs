@@ -66,8 +66,11 @@ impl App {
         if !presenting {
             self.paint_status(ui, bar, asked);
         }
-        // A lesson that was begun takes its place.
-        if self.start_page.is_open() && self.playing.is_none() {
+        if self.playing.is_some() {
+            // A lesson that was begun takes its place.
+            self.start_page.close();
+        }
+        if self.start_page.is_open() {
             let Self { start_page, preferences, .. } = self;
             let ground = Frame::new().fill(ui.visuals().panel_fill);
             CentralPanel::default().frame(ground).show(ui, |ui| start_page.ui(ui, preferences, asked));

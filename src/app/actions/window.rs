@@ -247,7 +247,20 @@ impl App {
         let (undo, redo) = (self.undo.undoes(), self.undo.redoes());
         let (back, forward) = (self.history.can_go_back(), self.history.can_go_forward());
         let playing = self.playing.is_some();
-        MenuLook { playing, preferences: &self.preferences, theme, layout: &self.layout, session, named, edited, title, undo, redo, back, forward }
+        MenuLook {
+            playing,
+            preferences: &self.preferences,
+            theme,
+            layout: &self.layout,
+            session,
+            named,
+            edited,
+            title,
+            undo,
+            redo,
+            back,
+            forward,
+        }
     }
 
     /// Asks for a path, in a dialog of the system; `name` is what a new file would be called.
