@@ -66,7 +66,8 @@ fn search(h: &mut Window, words: &str) {
 /// Types a number into the control of a parameter.
 fn set(h: &mut Window, name: &str, value: &str) {
     press(h, Key::Escape);
-    reach(h, name, |role, label| role == Role::SpinButton && label == name);
+    let wanted = format!("{name} value");
+    reach(h, name, |role, label| role == Role::SpinButton && label == wanted);
     chord(h, CTRL, Key::A);
     write(h, value);
     press(h, Key::Enter);
@@ -90,7 +91,7 @@ fn done(h: &Window) -> bool {
 /// Does what a condition asks for. What it takes to reach a score is said by the step.
 fn satisfy(h: &mut Window, step: &str, check: &Check) {
     let word = |role: &Option<String>, h: &Window| match (role.as_deref(), h.state().session().source) {
-        (Some("needle"), mnemoscope::session::Source::Capture(_)) => "magic".to_owned(),
+        (Some("needle"), mnemoscope::session::Source::Capture(_)) => "6433012".to_owned(),
         (role, _) => role.unwrap_or("pair").to_owned(),
     };
     match check {

@@ -2,8 +2,8 @@
 //! around what it speaks of.
 
 use eframe::egui::{
-    Align, Button, Checkbox, Color32, Context, Id, Key, Label, LayerId, Layout, Order, Painter, ProgressBar, Rect, RichText, ScrollArea,
-    Stroke, StrokeKind, TextEdit, Ui, pos2, vec2,
+    Align, Button, Color32, Context, Id, Key, Label, LayerId, Layout, Order, Painter, ProgressBar, Rect, RichText, Role, ScrollArea, Sense,
+    Stroke, StrokeKind, TextEdit, Ui, WidgetInfo, pos2, vec2,
 };
 
 use super::{LessonCommand, Playing};
@@ -90,9 +90,7 @@ fn asked(ui: &mut Ui, playing: &mut Playing, commands: &mut Vec<Command>) {
     };
     let done = playing.is_done();
     ui.horizontal_top(|ui| {
-        let mut ticked = done;
-        let ticked = ui.add_enabled(false, Checkbox::without_text(&mut ticked));
-        ticked.accessible_name(if done { "Done" } else { "To do" });
+        tick(ui, done);
         ui.add(Label::new(RichText::new(&ask.what).strong()).wrap());
     });
     question(ui, playing, ask, commands);
@@ -110,6 +108,19 @@ fn asked(ui: &mut Ui, playing: &mut Playing, commands: &mut Vec<Command>) {
         } else if ui.button("Hint").on_hover_text(key).clicked() {
             commands.push(LessonCommand::Hint.into());
         }
+    }
+}
+
+/// A box with a tick in it or none: a picture, not a control.
+fn tick(ui: &mut Ui, done: bool) {
+    let (rect, response) = ui.allocate_exact_size(vec2(14.0, 16.0), Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, if done { "Done" } else { "To do" }));
+    let square = Rect::from_center_size(rect.center(), vec2(12.0, 12.0));
+    let (text, accent) = (ui.visuals().text_color(), theme::accent(ui.visuals().dark_mode));
+    ui.painter().rect_stroke(square, 2.0, Stroke::new(1.3, if done { accent } else { text }), StrokeKind::Inside);
+    if done {
+        let at = |x: f32, y: f32| square.min + vec2(x, y);
+        ui.painter().line(vec![at(2.5, 6.0), at(5.2, 9.0), at(10.5, 1.5)], Stroke::new(2.2, accent));
     }
 }
 

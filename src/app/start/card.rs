@@ -33,21 +33,22 @@ pub(super) fn grid(ui: &mut Ui, cards: &[Card], pictures: &Pictures, first: &mut
     for row in cards.chunks(count) {
         let texts: Vec<Text> = row.iter().map(|card| Text::new(ui, card, width - 2.0 * PAD)).collect();
         let words = texts.iter().map(Text::height).fold(0.0, f32::max);
-        let picture = vec2(width, width * SIZE[1] as f32 / SIZE[0] as f32);
-        let (_, all) = ui.allocate_space(vec2(ui.available_width(), picture.y + words + GAP));
+        // Lessons have no pictures.
+        let high = if row.iter().any(|c| c.picture.is_some()) { width * SIZE[1] as f32 / SIZE[0] as f32 } else { 0.0 };
+        let (_, all) = ui.allocate_space(vec2(ui.available_width(), high + words + GAP));
         for (i, (card, text)) in row.iter().zip(&texts).enumerate() {
             let left = all.left() + i as f32 * (width + GAP);
-            let rect = Rect::from_min_size(pos2(left, all.top()), vec2(width, picture.y + words));
-            let response = ui.interact(rect, Id::unique("start page").with(card.name), Sense::click());
+            let rect = Rect::from_min_size(pos2(left, all.top()), vec2(width, high + words));
+            let response = ui.interact(rect, Id::unique("start page").with(card.title), Sense::click());
             if std::mem::take(first) {
                 response.request_focus();
             }
             if ui.is_rect_visible(rect) {
-                paint(ui, rect, picture.y, card, text, pictures, &response);
+                paint(ui, rect, high, card, text, pictures, &response);
             }
             said(ui, card, &response);
             if response.on_hover_text(card.caption).clicked() {
-                commands.push(card.command.clone().into());
+                commands.push(card.command.clone());
             }
         }
     }
@@ -95,19 +96,20 @@ fn paint(ui: &Ui, rect: Rect, high: f32, card: &Card, text: &Text, pictures: &Pi
     let active = response.hovered() || response.has_focus();
     painter.rect_filled(rect, 6.0, if active { visuals.widgets.hovered.weak_bg_fill } else { visuals.faint_bg_color });
     let picture = Rect::from_min_size(rect.min, vec2(rect.width(), high)).shrink(1.0);
-    match pictures.of(card.name) {
+    match pictures.of(card.name).filter(|_| card.picture.is_some()) {
         Some(texture) => {
             // The pictures are of the light theme: in the dark they would glare.
             let tint = if visuals.dark_mode { Color32::from_gray(190) } else { Color32::WHITE };
             Image::new((texture.id(), picture.size())).tint(tint).corner_radius(5.0).paint_at(ui, picture);
         }
-        None => {
+        None if high > 0.0 => {
             painter.rect_filled(picture, 5.0, visuals.extreme_bg_color);
         }
+        None => {}
     }
     let stroke = if active { Stroke::new(1.5, theme::accent(visuals.dark_mode)) } else { visuals.widgets.noninteractive.bg_stroke };
     painter.rect_stroke(rect, 6.0, stroke, StrokeKind::Inside);
-    let mut at = pos2(rect.left() + PAD, picture.bottom() + PAD);
+    let mut at = pos2(rect.left() + PAD, rect.top() + high + PAD);
     for galley in [&text.title, &text.caption] {
         painter.galley(at, Arc::clone(galley), visuals.text_color());
         at.y += galley.size().y + PAD * 0.5;

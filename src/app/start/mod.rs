@@ -11,8 +11,10 @@ use eframe::egui::{self, Align, Label, Layout, Margin, RichText, ScrollArea, Ui}
 use self::pictures::Pictures;
 use crate::app::command::{Command, WindowCommand};
 use crate::app::focus;
+use crate::app::lesson::LessonCommand;
 use crate::app::prefs::Preferences;
 use crate::session::gallery::{self, Shipped};
+use crate::session::lesson::{self, Lesson};
 use crate::session::{Session, Source};
 use crate::task;
 
@@ -31,7 +33,7 @@ pub(super) struct Card {
     /// PNG.
     pub(super) picture: Option<&'static [u8]>,
     /// What it does.
-    pub(super) command: WindowCommand,
+    pub(super) command: Command,
 }
 
 /// Cards under a heading.
@@ -147,16 +149,24 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Everything on the page, in its order. Lessons come first once there are any.
+/// Everything on the page, in its order: lessons first.
 fn sections() -> Vec<Section> {
-    gallery::Section::ALL
-        .iter()
-        .map(|section| Section {
-            title: section.title(),
-            about: section.about(),
-            cards: gallery::shipped().iter().filter(|s| s.section == *section).map(card_of).collect(),
-        })
-        .collect()
+    let lessons = Section {
+        title: "Lessons",
+        about: "Each about ten minutes: something is said, something is shown, and there is something to do or to find, which the program sees done.",
+        cards: lesson::lessons().iter().map(|(name, lesson)| lesson_card(name, lesson)).collect(),
+    };
+    let of_gallery = gallery::Section::ALL.iter().map(|section| Section {
+        title: section.title(),
+        about: section.about(),
+        cards: gallery::shipped().iter().filter(|s| s.section == *section).map(card_of).collect(),
+    });
+    std::iter::once(lessons).chain(of_gallery).collect()
+}
+
+fn lesson_card(name: &'static str, lesson: &'static Lesson) -> Card {
+    let note = format!("{} steps · {} minutes", lesson.steps.len(), lesson.minutes);
+    Card { name, title: &lesson.title, caption: &lesson.about, note, picture: None, command: LessonCommand::Start(name).into() }
 }
 
 fn card_of(one: &'static Shipped) -> Card {
@@ -167,7 +177,7 @@ fn card_of(one: &'static Shipped) -> Card {
         caption: &session.caption,
         note: note(session),
         picture: Some(one.picture),
-        command: WindowCommand::OpenFile(one.path()),
+        command: WindowCommand::OpenFile(one.path()).into(),
     }
 }
 
@@ -188,10 +198,13 @@ mod tests {
     #[test]
     fn every_shipped_session_has_a_card_that_opens_it() {
         let cards: Vec<Card> = sections().into_iter().flat_map(|s| s.cards).collect();
-        assert_eq!(cards.len(), gallery::shipped().len());
+        assert_eq!(cards.len(), gallery::shipped().len() + lesson::lessons().len());
+        for (name, _) in lesson::lessons() {
+            assert!(cards.iter().any(|c| c.command == LessonCommand::Start(name).into()), "{name}");
+        }
         for one in gallery::shipped() {
-            let card = cards.iter().find(|c| c.name == one.name).unwrap();
-            assert_eq!(card.command, WindowCommand::OpenFile(format!("gallery:{}", one.name).into()));
+            let opens = Command::from(WindowCommand::OpenFile(format!("gallery:{}", one.name).into()));
+            let card = cards.iter().find(|c| c.command == opens).unwrap();
             assert!(card.note.ends_with(" lanes") && card.picture.is_some(), "{card:?}");
         }
     }
