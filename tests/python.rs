@@ -3,6 +3,8 @@
 //!
 //! Skipped with a word where Python lacks them; `MNEMOSCOPE_REQUIRE_PYTHON=1` makes that a failure.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::path::Path;
 use std::process::Command;
 

@@ -263,6 +263,10 @@ fn the_shipped_sessions_are_whole() {
     let mut names = Vec::new();
     for entry in std::fs::read_dir("sessions").unwrap() {
         let path = entry.unwrap().path();
+        // Lessons are files of their own kind, in a folder of their own.
+        if path.is_dir() {
+            continue;
+        }
         let session = Session::open(&path).unwrap();
         let plan = Plan::new(&session, path.parent()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         assert_eq!(plan.lanes.len(), session.lanes.iter().filter(|l| l.enabled).count());

@@ -15,6 +15,7 @@ use mnemoscope::app::theme::ThemeChoice;
 use mnemoscope::app::{App, Options};
 use mnemoscope::session::Source;
 use mnemoscope::session::gallery::shipped;
+use mnemoscope::session::lesson::lessons;
 
 /// A window that begins with its start page.
 fn start(size: [f32; 2], theme: ThemeChoice) -> Harness<'static, App> {
@@ -66,7 +67,7 @@ fn the_keyboard_reaches_every_card_and_enter_opens_it() {
     chord(&mut harness, Modifiers::COMMAND | Modifiers::CTRL, Key::G);
     chord(&mut harness, Modifiers::COMMAND | Modifiers::CTRL, Key::G);
     let mut reached = Vec::new();
-    for _ in 0..shipped().len() {
+    for _ in 0..shipped().len() + lessons().len() {
         let node = focused(&harness).unwrap();
         reached.push(node.label().unwrap_or_default().to_owned());
         // What has the focus is seen: it is scrolled to.
@@ -75,7 +76,8 @@ fn the_keyboard_reaches_every_card_and_enter_opens_it() {
         assert!(bounds.y0 >= 0.0 && bounds.y1 <= 900.0, "{reached:?}: {bounds:?}");
         chord(&mut harness, Modifiers::NONE, Key::Tab);
     }
-    let mut titles: Vec<String> = shipped().iter().map(|s| format!("Open {}", s.session.title)).collect();
+    let titles = shipped().iter().map(|s| &s.session.title).chain(lessons().iter().map(|(_, lesson)| &lesson.title));
+    let mut titles: Vec<String> = titles.map(|title| format!("Open {title}")).collect();
     titles.sort();
     reached.sort();
     assert_eq!(reached, titles);
@@ -113,7 +115,7 @@ fn edits_are_asked_about_before_a_card_is_opened() {
     // It is nobody's file: what is saved is asked for a place, and a wrong name is said.
     harness.state_mut().ask(ViewCommand::Select(None).into());
     harness.state_mut().ask(WindowCommand::OpenFile("gallery:tie".into()).into());
-    wait(&mut harness, |app| app.at_rest());
+    wait(&mut harness, App::at_rest);
     harness.run_steps(30);
     assert!(says(&harness, "did you mean `gallery:ties`?"));
 }

@@ -77,6 +77,7 @@ pub(super) struct Exporting {
 
 /// The window. See the module's page.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a thing of its own: none follows from another")]
 pub struct App {
     pub(super) session: Session,
     pub(super) path: Option<PathBuf>,

@@ -113,17 +113,16 @@ impl App {
     }
 
     pub(in crate::app) fn find_bookmark(&mut self, forwards: bool) -> bool {
-        match next(&self.session.bookmarks, &self.timeline, forwards) {
-            Some(at) => self.go_to_bookmark(at),
-            None => {
-                let what = if self.session.bookmarks.is_empty() {
-                    "There is no bookmark yet: Ctrl+B sets one".to_owned()
-                } else {
-                    format!("No bookmark {} this moment", if forwards { "after" } else { "before" })
-                };
-                self.notice = Some(what);
-                true
-            }
+        if let Some(at) = next(&self.session.bookmarks, &self.timeline, forwards) {
+            self.go_to_bookmark(at)
+        } else {
+            let what = if self.session.bookmarks.is_empty() {
+                "There is no bookmark yet: Ctrl+B sets one".to_owned()
+            } else {
+                format!("No bookmark {} this moment", if forwards { "after" } else { "before" })
+            };
+            self.notice = Some(what);
+            true
         }
     }
 

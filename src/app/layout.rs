@@ -39,6 +39,7 @@ pub struct PanelLayout {
     /// The panel under the pointer.
     under: Option<&'static str>,
     /// The arrangement that the drag of a tab found, while one is under way.
+    #[allow(clippy::option_option, reason = "no drag; a drag that found the designed arrangement, which is saved as none; or another")]
     found: Option<Option<String>>,
 }
 

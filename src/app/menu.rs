@@ -14,6 +14,7 @@ use crate::app::theme::ThemeChoice;
 
 /// What the menu is drawn from.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each says of one entry whether it can be chosen")]
 pub struct MenuLook<'a> {
     /// Theme and recent files.
     pub preferences: &'a Preferences,

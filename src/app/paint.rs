@@ -43,6 +43,10 @@ pub(super) fn lane_looks<'a>(run: &'a Run, session: &Session, dark: bool, withou
 }
 
 impl App {
+    #[allow(
+        clippy::too_many_lines,
+        reason = "bars and sides in the order in which they take their room; all borrow the same parts of the window"
+    )]
     pub(super) fn paint(&mut self, ui: &mut Ui, asked: &mut Vec<Command>) {
         if let Some(alone) = self.alone.clone() {
             self.figure(ui, Subject::Panel(alone.panel), &alone.session, asked);

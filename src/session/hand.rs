@@ -287,7 +287,10 @@ mod tests {
         all[4].params.set("cache", 32);
         assert_eq!(bases(&all), [None, Some(0), Some(0), None, None]);
         // A default that is written out is the same lane; other weights are another.
-        let window = kind("lola").and_then(|k| k.params().iter().find(|p| p.name == "window")).and_then(|p| p.default_value()).unwrap();
+        let window = kind("lola")
+            .and_then(|k| k.params().iter().find(|p| p.name == "window"))
+            .and_then(crate::param::ParamSpec::default_value)
+            .unwrap();
         all[0].params.set("window", window);
         assert_eq!(base(&all, 2), Some(0));
         all[0].weights = Some("mine.safetensors".into());

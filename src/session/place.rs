@@ -354,7 +354,7 @@ impl Scan<'_> {
     }
 }
 
-/// How a message about a session file begins: `a.ron:5:17: in \`lanes[1].params.n_max\``, as far as that can be told; the file's name at
+/// How a message about a session file begins: `a.ron:5:17: in lanes[1].params.n_max`, as far as that can be told; the file's name at
 /// least. Where what was wrong came from elsewhere (`--set`), the file is not blamed for it.
 #[must_use]
 pub fn prefix(path: &Path, error: &PlanError) -> String {

@@ -87,7 +87,8 @@ pub fn labels(ticks: &[f64]) -> Vec<String> {
     let step = ticks.windows(2).map(|w| (w[1] - w[0]).abs()).fold(f64::INFINITY, f64::min);
     let plain: Vec<String> = ticks.iter().map(|t| number(*t)).collect();
     let off = |(text, tick): (&String, &f64)| text.parse::<f64>().is_ok_and(|shown| (shown - tick).abs() > step * 1e-3);
-    if !(step.is_finite() && step > 0.0) || !plain.iter().zip(ticks).any(off) {
+    let apart = step.is_finite() && step > 0.0;
+    if !apart || !plain.iter().zip(ticks).any(off) {
         return plain;
     }
     // As many decimals as the step has: it is 1, 2 or 5 times a power of ten.

@@ -190,7 +190,7 @@ impl App {
             let backend = run.plan.session.backend;
             run.plan.session.runs_as(&Session { backend, ..came.0.clone() })
         };
-        let (Some(came), Some(backend)) = (self.came_with.take_if(|came| like(&**came)), run.backend.clone()) else { return };
+        let (Some(came), Some(backend)) = (self.came_with.take_if(|came| like(came)), run.backend.clone()) else { return };
         let (id, plan, traces) = (run.id, Arc::clone(&run.plan), Arc::clone(&run.traces));
         self.jobs.run(move || Done::Compared { run: id, words: came.1.compare(&backend, &saved::trace_hash(&plan, &traces)) });
     }

@@ -41,11 +41,10 @@ impl App {
             WindowCommand::SaveAs => self.pick(Purpose::SaveSession, self.suggested("ron")),
             WindowCommand::SaveAsPath => self.ask_path(Purpose::SaveSession, None),
             WindowCommand::Picture(act) => self.picture_command(act),
-            WindowCommand::ExportTrace if self.exporting.is_some() => {}
+            WindowCommand::ExportTrace | WindowCommand::SaveWithTrace if self.exporting.is_some() => {}
             WindowCommand::ExportTrace => self.ask_export(),
             WindowCommand::ExportSweep => self.pick(Purpose::Sweep, self.suggested("parquet")),
             WindowCommand::ExportEvents => self.pick(Purpose::Events, self.suggested("csv")),
-            WindowCommand::SaveWithTrace if self.exporting.is_some() => {}
             WindowCommand::SaveWithTrace => self.pick(Purpose::SavedTrace, self.suggested(saved::EXTENSION)),
             WindowCommand::BookmarkHere => self.ask_bookmark(),
             WindowCommand::Search => self.bar.search.open(),

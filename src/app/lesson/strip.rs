@@ -165,7 +165,7 @@ fn question(ui: &mut Ui, playing: &mut Playing, ask: &Ask, commands: &mut Vec<Co
 pub fn mark(ctx: &Context, rects: impl Iterator<Item = Rect>) {
     let colour = theme::accent(ctx.global_style().visuals.dark_mode);
     let painter = Painter::new(ctx.clone(), LayerId::new(Order::Foreground, Id::unique("lesson marks")), Rect::EVERYTHING);
-    for rect in rects.filter(|r| r.is_positive()) {
+    for rect in rects.filter(eframe::egui::Rect::is_positive) {
         let rect = rect.shrink(1.5);
         painter.rect_stroke(rect, 2.0, Stroke::new(1.0, colour.gamma_multiply(0.6)), StrokeKind::Inside);
         let arm = (rect.size().min_elem() * 0.3).min(22.0);

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use super::Subject;
 use crate::app::App;
 use crate::session::Session;
+use crate::session::hash::hex;
 
 /// What wrote the file.
 pub const PROGRAM: &str = concat!("Mnemoscope ", env!("CARGO_PKG_VERSION"));
@@ -42,7 +43,7 @@ impl Caption {
 /// The SHA-256 of a session's text in hexadecimal digits; empty if it has no text (a path that is no Unicode).
 #[must_use]
 pub fn session_hash(session: &Session) -> String {
-    session.to_ron().map_or_else(|_| String::new(), |text| Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect())
+    session.to_ron().map_or_else(|_| String::new(), |text| hex(&Sha256::digest(text)))
 }
 
 impl App {
@@ -91,7 +92,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.ron");
         Session::default().save(&path, None).unwrap();
-        let of_file: String = Sha256::digest(std::fs::read(&path).unwrap()).iter().map(|b| format!("{b:02x}")).collect();
+        let of_file: String = hex(&Sha256::digest(std::fs::read(&path).unwrap()));
         assert_eq!(session_hash(&Session::open(&path).unwrap()), of_file);
         assert_ne!(session_hash(&Session { seed: 1, ..Session::default() }), of_file);
     }

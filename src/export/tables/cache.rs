@@ -129,7 +129,7 @@ pub(super) fn table<'a>(plan: &'a Plan, traces: &'a [LaneTrace], cut: &'a Cut) -
         text(
             "displaced_by",
             "The writes that entered in the step in which it left, with spaces between them: several may leave and enter together, and nothing says which took whose place. None while it stays, and where a hand took it out.",
-            |rows, stay| rows.successors(stay),
+            Rows::successors,
         ),
         whole("by_hand", "flag", "1 where a hand took it out of the cache, else 0.", |rows, s| Some(i64::from(rows.by_hand(s)))),
     ];

@@ -45,7 +45,7 @@ fn segment([from, to]: [Pos2; 2], rect: Rect) -> Option<[Pos2; 2]> {
         let [x, y] = std::array::from_fn(|i| (origin[i] + (target[i] - origin[i]) * share) as f32);
         Pos2 { x, y }
     };
-    (start <= end).then(|| [if start == 0.0 { from } else { at(start) }, if end == 1.0 { to } else { at(end) }])
+    (start <= end).then(|| [if start > 0.0 { at(start) } else { from }, if end < 1.0 { at(end) } else { to }])
 }
 
 #[cfg(test)]

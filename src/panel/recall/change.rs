@@ -87,7 +87,7 @@ impl Change {
                 "none yet: those before it are answered alike".to_owned()
             },
         ));
-        if let (Some(a), Some(b)) = (self.answers(look, own.0), self.answers(look, self.lane)) {
+        if let (Some(a), Some(b)) = (Self::answers(look, own.0), Self::answers(look, self.lane)) {
             let turned = |from: i32| {
                 let reads: Vec<usize> = (before..seen.min(a.len()).min(b.len())).filter(|&r| b[r] == from && a[r] == 1 - from).collect();
                 listed(&reads)
@@ -99,7 +99,7 @@ impl Change {
     }
 
     /// For each read whether a lane answered it rightly, on a task with codes.
-    fn answers<'a>(&self, look: &Look<'a>, lane: usize) -> Option<&'a [i32]> {
+    fn answers<'a>(look: &Look<'a>, lane: usize) -> Option<&'a [i32]> {
         let lane: &crate::panel::LaneLook<'a> = look.lanes.get(lane)?;
         lane.trace.channel(CORRECT).map(|c| c.wholes(look.query_head))
     }

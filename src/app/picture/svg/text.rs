@@ -127,16 +127,13 @@ fn runs(shape: &TextShape) -> Vec<Run> {
                 out.last_mut().into_iter().for_each(|run| run.space = true);
                 continue;
             }
-            match out.last_mut().filter(|run| !fresh && run.section == section) {
-                Some(run) => {
-                    run.text.push(glyph.chr);
-                    run.end = end;
-                }
-                None => {
-                    let top_and_bottom = (top, top + row.row.size.y);
-                    out.push(Run { at, end, top_and_bottom, text: glyph.chr.to_string(), space: false, section });
-                    fresh = false;
-                }
+            if let Some(run) = out.last_mut().filter(|run| !fresh && run.section == section) {
+                run.text.push(glyph.chr);
+                run.end = end;
+            } else {
+                let top_and_bottom = (top, top + row.row.size.y);
+                out.push(Run { at, end, top_and_bottom, text: glyph.chr.to_string(), space: false, section });
+                fresh = false;
             }
         }
         if row.ends_with_newline {
