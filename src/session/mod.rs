@@ -25,7 +25,7 @@ use crate::param::Params;
 use crate::stream::capture::BUNDLED;
 
 /// The version of the file that this program writes: 2 since a session has a title, notes and bookmarks, and names its capture by its
-/// content. See [`file`] for how older ones are read.
+/// content. See [`mod@file`] for how older ones are read.
 pub const VERSION: u32 = 2;
 
 /// What `--set` and lessons call the task, in the place of a lane: `task.T`.

@@ -4,7 +4,7 @@
 //! - [`figure`] lays one panel out alone, with its caption.
 //! - [`svg`] turns what egui would paint into vector marks and real text. It needs no adapter.
 //! - [`painter`] paints on a device, for PNG.
-//! - [`file`] and [`film`] write the files.
+//! - [`mod@file`] and [`film`] write the files.
 //! - [`mirror`] and [`scene`] take what the window has drawn away from it; [`form`] asks how it is wanted.
 //!
 //! [`crate::app::offscreen::Stage`] is where a window is drawn that nobody sees.

@@ -5,7 +5,7 @@
 //! checksum that zip gives it. It holds
 //!
 //! - `session.ron`: the session, as [`Session::save`] writes it.
-//! - `trace.json`: what the arrays are ([`Manifest`]): lanes, channels, labels of the stream; the program and the adapter that the trace was
+//! - `trace.json`: what the arrays are (`Manifest`): lanes, channels, labels of the stream; the program and the adapter that the trace was
 //!   made with; the SHA-256 of `session.ron`, which ties the trace to it, and that of the trace.
 //! - `*.npy`: the arrays, little-endian, row-major, as NumPy writes them (`numpy.load` opens the file). `stream/keys` [heads, T, dk],
 //!   `stream/values`, `stream/queries`, `stream/after`, and what else the stream has; for lane number i `lanes/i/arrays/NAME` (what it was
