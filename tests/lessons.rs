@@ -385,6 +385,13 @@ fn what_is_wrong_with_a_lesson_is_said_with_its_place() {
     assert!(wrong("(version: 1, titel: \"x\")").contains("did you mean `title`?"), "{}", wrong("(version: 1, titel: \"x\")"));
 }
 
+/// Waits until nothing is under way, and until nothing has begun because of that: what a panel asks for when it is first drawn.
+fn rest(h: &mut Window) {
+    for _ in 0..4 {
+        settle(h);
+    }
+}
+
 #[test]
 fn a_lesson_looks_as_designed() {
     if !adapter() {
@@ -401,10 +408,10 @@ fn a_lesson_looks_as_designed() {
             h.state_mut().ask(LessonCommand::Skip.into());
         }
         h.state_mut().ask(LessonCommand::Hint.into());
-        settle(&mut h);
+        rest(&mut h);
         results.add(h.try_snapshot_options(format!("lesson_{name}"), &SnapshotOptions::new().threshold(2.5).max_failed_pixels(400)));
         h.state_mut().ask(mnemoscope::app::command::WindowCommand::Present.into());
-        settle(&mut h);
+        rest(&mut h);
         results
             .add(h.try_snapshot_options(format!("lesson_presented_{name}"), &SnapshotOptions::new().threshold(2.5).max_failed_pixels(400)));
     }
