@@ -80,6 +80,16 @@ impl ParamValue {
             Self::Text(text.to_owned())
         }
     }
+
+    /// The value as a real number, if it is one.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Int(v) => Some(*v as f64),
+            Self::Float(v) => Some(*v),
+            Self::Bool(_) | Self::Text(_) => None,
+        }
+    }
 }
 
 /// What a user set, by name; parameters that are absent are at their defaults.
@@ -149,6 +159,19 @@ pub enum ParamError {
     /// The value is fine alone, but not with the stream or another parameter.
     #[error("{owner}.{name} is {value}, but {reason}")]
     Conflict { owner: String, name: String, value: String, reason: String },
+}
+
+impl ParamError {
+    /// What it complains of: whose parameter, its name, and the value; none where there is no such parameter.
+    #[must_use]
+    pub fn about(&self) -> (&str, &str, Option<&str>) {
+        match self {
+            Self::Unknown { owner, name, .. } => (owner, name, None),
+            Self::Type { owner, name, value, .. } | Self::Range { owner, name, value, .. } | Self::Conflict { owner, name, value, .. } => {
+                (owner, name, Some(value))
+            }
+        }
+    }
 }
 
 /// Checked parameters: every name of the specs has a value of its type within its limits.

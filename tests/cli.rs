@@ -2,16 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+#[path = "common/cli.rs"]
+mod common;
+
 use std::path::Path;
 
-use assert_cmd::Command;
+use common::mnemoscope;
 use mnemoscope::gpu::testing::gpu_or_skip;
-
-fn mnemoscope(args: &[&str]) -> (i32, String, String) {
-    let output = Command::new(assert_cmd::cargo::cargo_bin!("mnemoscope")).args(args).env_remove("RUST_LOG").output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 /// A session of few tokens, so that tests are quick.
 const SHORT: &str = r#"(

@@ -95,13 +95,7 @@ fn every_channel_is_in_the_archive_as_it_was_recorded() {
                 let (name, heads, n) = (format!("{}.{}", lane.name, channel.spec().name), channel.heads(), channel.len());
                 let flat = |h: usize| (0..channel.values(h).len()).map(move |i| channel.values(h).get(i).unwrap());
                 let expected: Vec<f64> = (0..heads).flat_map(flat).collect();
-                let (shape, got) = if channel.values(0).as_i32().is_some() {
-                    let (shape, got) = array::<i32>(&mut npz, &name);
-                    (shape, got.into_iter().map(f64::from).collect::<Vec<_>>())
-                } else {
-                    let (shape, got) = array::<f32>(&mut npz, &name);
-                    (shape, got.into_iter().map(f64::from).collect())
-                };
+                let (shape, got) = numbers_of(&mut npz, channel.values(0).as_i32().is_some(), &name);
                 assert!(got.iter().zip(&expected).all(|(a, b)| a.to_bits() == b.to_bits()) && got.len() == expected.len(), "{name}");
                 seen += 1;
                 match channel.spec().width {
@@ -122,7 +116,7 @@ fn every_channel_is_in_the_archive_as_it_was_recorded() {
             }
             for d in &derived {
                 let name = format!("{}.{}", lane.name, d.name);
-                let shape = if d.values.as_i32().is_some() { array::<i32>(&mut npz, &name).0 } else { array::<f32>(&mut npz, &name).0 };
+                let shape = numbers_of(&mut npz, d.values.as_i32().is_some(), &name).0;
                 assert_eq!(shape[1..], d.shape, "{name}");
                 assert_eq!(shape[0], plan.stream.kv_heads(), "{name}");
                 seen += 1;
@@ -162,9 +156,7 @@ fn the_table_has_a_row_for_every_write() {
     for (plan, traces) in [needles(), capture(folder.path())] {
         let dir = folder.path().join("out");
         write(&plan, &traces, &dir);
-        let mut table = csv::Reader::from_path(dir.join("tokens.csv")).unwrap();
-        let titles = table.headers().unwrap().clone();
-        let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+        let (titles, rows) = table(&dir, "tokens");
         assert_eq!(rows.len(), plan.stream.writes());
         let labels = plan.stream.labels();
         for (i, row) in rows.iter().enumerate() {
@@ -572,7 +564,7 @@ fn a_run_on_its_way_is_exported_as_far_as_it_is() {
     let (plan, _) = needles();
     let empty: Vec<LaneTrace> = plan.lanes.iter().map(|l| LaneTrace::new(&l.channels, 1, 1)).collect();
     write(&plan, &empty, folder.path());
-    let mut table = csv::Reader::from_path(folder.path().join("tokens.csv")).unwrap();
-    let at = table.headers().unwrap().iter().position(|t| t == "OVQ.assignments").unwrap();
-    assert!(table.records().all(|r| r.unwrap()[at].is_empty()));
+    let (titles, rows) = table(folder.path(), "tokens");
+    let at = titles.iter().position(|t| t == "OVQ.assignments").unwrap();
+    assert!(rows.iter().all(|r| r[at].is_empty()));
 }

@@ -56,12 +56,21 @@ assert set(about["arrays"]) == set(trace.files) - {"metadata"}
 print("read", len(trace.files), "arrays and", len(tokens.columns), "columns")
 "#;
 
+/// True if Python has these modules. Where it has to have them, they are missed aloud.
+fn has(modules: &str) -> bool {
+    let import = format!("import {modules}");
+    let tried = Command::new("python3").args(["-c", &import]).env_remove("MPLBACKEND").output();
+    let there = tried.is_ok_and(|o| o.status.success());
+    if !there {
+        assert!(std::env::var_os("MNEMOSCOPE_REQUIRE_PYTHON").is_none(), "python3 with {modules} is required, and not here");
+        eprintln!("skipped: python3 with {modules} is not here");
+    }
+    there
+}
+
 #[test]
 fn numpy_and_pandas_read_the_export_as_it_is() {
-    let python = || Command::new("python3");
-    if !python().args(["-c", "import numpy, pandas"]).output().is_ok_and(|o| o.status.success()) {
-        assert!(std::env::var_os("MNEMOSCOPE_REQUIRE_PYTHON").is_none(), "python3 with numpy and pandas is required, and not here");
-        eprintln!("skipped: python3 with numpy and pandas is not here");
+    if !has("numpy, pandas") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +81,7 @@ fn numpy_and_pandas_read_the_export_as_it_is() {
         .arg(&out)
         .assert()
         .success();
-    let read = python().args(["-c", SCRIPT]).arg(&out).output().unwrap();
+    let read = Command::new("python3").args(["-c", SCRIPT]).arg(&out).output().unwrap();
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     assert!(String::from_utf8_lossy(&read.stdout).starts_with("read "), "{read:?}");
 }
@@ -104,10 +113,7 @@ print("read", len(rows), "rows and", len(rows.columns), "columns")
 
 #[test]
 fn pandas_and_pyarrow_read_a_sweep() {
-    let python = || Command::new("python3");
-    if !python().args(["-c", "import numpy, pandas, pyarrow"]).output().is_ok_and(|o| o.status.success()) {
-        assert!(std::env::var_os("MNEMOSCOPE_REQUIRE_PYTHON").is_none(), "python3 with pandas and pyarrow is required, and not here");
-        eprintln!("skipped: python3 with pandas and pyarrow is not here");
+    if !has("numpy, pandas, pyarrow") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -127,26 +133,21 @@ fn pandas_and_pyarrow_read_a_sweep() {
         .arg(&out)
         .assert()
         .success();
-    let read = python().args(["-c", SWEEP]).arg(&out).output().unwrap();
+    let read = Command::new("python3").args(["-c", SWEEP]).arg(&out).output().unwrap();
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     assert!(String::from_utf8_lossy(&read.stdout).starts_with("read 8 rows"), "{read:?}");
 }
 
 /// Runs Python in the folder of the package, on a bundle; nothing where Python lacks one of these modules.
 fn python_on(bundle: &Path, modules: &str, args: &[&str]) -> Option<std::process::Output> {
-    let python = || {
+    let run = || {
         let mut python = Command::new("python3");
         python.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("python")).env("MNEMOSCOPE_BUNDLE", bundle);
         // Nothing of a run of the tests stays in the source.
         python.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("MPLBACKEND");
-        python
+        python.args(args).output().unwrap()
     };
-    if !python().args(["-c", &format!("import {modules}")]).output().is_ok_and(|o| o.status.success()) {
-        assert!(std::env::var_os("MNEMOSCOPE_REQUIRE_PYTHON").is_none(), "python3 with {modules} is required, and not here");
-        eprintln!("skipped: python3 with {modules} is not here");
-        return None;
-    }
-    Some(python().args(args).output().unwrap())
+    has(modules).then(run)
 }
 
 /// Runs the notebook cell by cell, and keeps the pictures that it draws.

@@ -36,6 +36,7 @@ use crate::app::undo::{Hand, Undo};
 use crate::app::wake::Waker;
 use crate::engine::{Engine, Event};
 use crate::panel::{Selection, Subject};
+use crate::session::plan::Plan;
 use crate::session::saved::{Made, Saved};
 use crate::session::{LaneSpec, Session, View};
 
@@ -356,6 +357,13 @@ impl App {
         &self.runs
     }
 
+    /// The run on screen, if it is complete and that of the session as it is set.
+    #[must_use]
+    pub fn run_of_session(&self) -> Option<&Run> {
+        let of_session = !self.planning && !self.runs.waiting() && self.problem.is_none();
+        self.runs.current().filter(|r| of_session && r.complete())
+    }
+
     /// Why the session as set cannot run, if it cannot.
     #[must_use]
     pub fn problem(&self) -> Option<&Problem> {
@@ -371,7 +379,7 @@ impl App {
     /// the panels lie is no edit, and what is tried out in a lesson is none either.
     #[must_use]
     pub fn edited(&self) -> bool {
-        self.playing.is_none() && Session { view: self.kept.view.clone(), ..self.session.clone() } != self.kept
+        self.playing.is_none() && !self.session.is_but_for_view(&self.kept)
     }
 
     /// The session as it would be saved now.
@@ -515,14 +523,18 @@ impl App {
         self.look_again();
     }
 
+    /// What is on screen: the session by its title, else the stream by its own.
+    pub(super) fn titled<'a>(&'a self, plan: &'a Plan) -> &'a str {
+        if self.session.title.is_empty() { &plan.stream.labels().title } else { &self.session.title }
+    }
+
     /// The window's title: the file, whether it is edited, and what the stream on screen is.
     fn entitle(&mut self) {
         let Some(run) = self.runs.current() else { return };
         let file = self.path.as_deref().and_then(Path::file_name).map(|n| n.to_string_lossy());
         let mark = if file.is_some() && self.edited() { " •" } else { "" };
         let file = file.map_or_else(String::new, |n| format!("{n}{mark} · "));
-        let what = if self.session.title.is_empty() { &run.plan.stream.labels().title } else { &self.session.title };
-        let title = format!("{file}{what} · Mnemoscope");
+        let title = format!("{file}{} · Mnemoscope", self.titled(&run.plan));
         if title != self.title {
             self.ctx.send_viewport_cmd(ViewportCommand::Title(title.clone()));
             self.title = title;

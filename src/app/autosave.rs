@@ -16,7 +16,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use serde::{Deserialize, Serialize};
 
 use crate::export::write_atomic;
-use crate::session::{Session, View};
+use crate::session::Session;
 
 /// An edit is written when nothing has been edited for so long,
 const QUIET: Duration = Duration::from_millis(700);
@@ -65,8 +65,7 @@ impl Kept {
     /// How long ago they were kept, in words.
     #[must_use]
     pub fn ago(&self) -> String {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        ago(now.saturating_sub(self.seconds))
+        ago(now().saturating_sub(self.seconds))
     }
 }
 
@@ -93,7 +92,7 @@ pub struct Autosave {
     thread: Option<JoinHandle<()>>,
     /// True: what is kept stays when the window goes.
     stays: Arc<AtomicBool>,
-    /// What was sent last, without its view; `None`: nothing is kept.
+    /// What was sent last; `None`: nothing is kept.
     last: Option<Session>,
 }
 
@@ -115,11 +114,10 @@ impl Autosave {
     /// The session is edited; `kept` makes what is to be kept of it, if it has not been asked for already.
     pub fn keep(&mut self, session: &Session, kept: impl FnOnce() -> (Session, Option<PathBuf>)) {
         // Where the playhead stands is kept too, but is no edit.
-        let same = self.last.as_ref().is_some_and(|last| Session { view: last.view.clone(), ..session.clone() } == *last);
-        if same {
+        if self.last.as_ref().is_some_and(|last| last.is_but_for_view(session)) {
             return;
         }
-        self.last = Some(Session { view: View::default(), ..session.clone() });
+        self.last = Some(session.clone());
         let (session, path) = kept();
         self.send(Message::Keep(Box::new(Kept { path, seconds: now(), session })));
     }
@@ -159,6 +157,7 @@ impl Drop for Autosave {
     }
 }
 
+/// Seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }

@@ -39,22 +39,20 @@ pub fn ui(ui: &Ui, tree: &Tree<Pane>, commands: &mut Vec<Command>) {
 fn below(tree: &Tree<Pane>, tile: TileId, out: &mut Vec<Border>) {
     match tree.tiles.get(tile) {
         Some(Tile::Container(Container::Linear(linear))) => {
-            let seen: Vec<TileId> = linear.children.iter().copied().filter(|c| tree.tiles.rect(*c).is_some()).collect();
+            let seen: Vec<(TileId, Rect)> = linear.children.iter().filter_map(|c| Some((*c, tree.tiles.rect(*c)?))).collect();
             let upright = linear.dir == LinearDir::Horizontal;
             for pair in seen.windows(2) {
-                let (tiles, rects) = ([pair[0], pair[1]], [pair[0], pair[1]].map(|t| tree.tiles.rect(t)));
-                if let [Some(a), Some(b)] = rects {
-                    // What is last before a border is last before no other of its direction: the name is this one's alone.
-                    let (before, after) = (leaf(tree, tiles[0], true), leaf(tree, tiles[1], false));
-                    let name = if upright {
-                        format!("Border right of {before}, left of {after}")
-                    } else {
-                        format!("Border below {before}, above {after}")
-                    };
-                    out.push(Border { tiles, rects: [a, b], upright, name });
-                }
+                let [(first, a), (second, b)] = [pair[0], pair[1]];
+                // What is last before a border is last before no other of its direction: the name is this one's alone.
+                let (before, after) = (leaf(tree, first, true), leaf(tree, second, false));
+                let name = if upright {
+                    format!("Border right of {before}, left of {after}")
+                } else {
+                    format!("Border below {before}, above {after}")
+                };
+                out.push(Border { tiles: [first, second], rects: [a, b], upright, name });
             }
-            seen.into_iter().for_each(|child| below(tree, child, out));
+            seen.into_iter().for_each(|(child, _)| below(tree, child, out));
         }
         Some(Tile::Container(Container::Tabs(tabs))) => tabs.active.into_iter().for_each(|child| below(tree, child, out)),
         _ => {}

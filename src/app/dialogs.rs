@@ -197,6 +197,17 @@ pub(super) fn heading(ui: &mut Ui, text: &str) {
     ui.add_space(6.0);
 }
 
+/// The one field of a dialog; true if Enter ends it. It takes the focus when it is first drawn: `fresh` keeps that it was, and is to be
+/// removed when the dialog closes.
+fn field(ui: &mut Ui, fresh: Id, text: &mut String, hint: &'static str, name: &'static str) -> bool {
+    let field = ui.add(TextEdit::singleline(text).desired_width(f32::INFINITY).hint_text(hint)).accessible_name(name);
+    if !ui.data(|d| d.get_temp::<bool>(fresh).unwrap_or(false)) {
+        ui.data_mut(|d| d.insert_temp(fresh, true));
+        field.request_focus();
+    }
+    field.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter))
+}
+
 fn error(ui: &mut Ui, title: &str, message: &str, close: &mut bool) {
     heading(ui, title);
     ui.add(Label::new(message).wrap());
@@ -214,13 +225,8 @@ fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, cl
         ui.add(Label::new(RichText::new(note).weak()).wrap());
         ui.add_space(4.0);
     }
-    let field = ui.add(TextEdit::singleline(text).desired_width(f32::INFINITY).hint_text("path")).accessible_name("Path");
     let fresh = ui.make_persistent_id(("path field", purpose.title()));
-    if !ui.data(|d| d.get_temp::<bool>(fresh).unwrap_or(false)) {
-        ui.data_mut(|d| d.insert_temp(fresh, true));
-        field.request_focus();
-    }
-    let entered = field.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
+    let entered = field(ui, fresh, text, "path", "Path");
     ui.add_space(8.0);
     let mut out = None;
     ui.horizontal(|ui| {

@@ -17,7 +17,6 @@ use crate::engine::sweep::{Row, file as sweep_file};
 use crate::engine::{BackendInfo, RunId};
 use crate::export::{self, ExportError, Progress};
 use crate::layer::Snapshot;
-use crate::param::ParamError;
 use crate::session::file::SessionError;
 use crate::session::lesson::Lesson;
 use crate::session::plan::{Plan, PlanError};
@@ -430,19 +429,14 @@ fn open_session(path: &Path, session: Session, kept: Session) -> Result<Opened, 
 /// The problem, at the lane that it is about.
 fn problem(session: &Session, error: &PlanError) -> Problem {
     let owner = match error {
-        PlanError::Param(
-            ParamError::Unknown { owner, .. }
-            | ParamError::Type { owner, .. }
-            | ParamError::Range { owner, .. }
-            | ParamError::Conflict { owner, .. },
-        ) => Some(owner),
+        PlanError::Param(error) => Some(error.about().0),
         PlanError::UnknownLayer { lane, .. }
         | PlanError::TraceTooLarge { lane, .. }
         | PlanError::Weights { lane, .. }
-        | PlanError::Fit { lane, .. } => Some(lane),
+        | PlanError::Fit { lane, .. } => Some(lane.as_str()),
         _ => None,
     };
-    let lane = owner.and_then(|owner| session.lanes.iter().position(|l| l.name == *owner));
+    let lane = owner.and_then(|owner| session.lanes.iter().position(|l| l.name == owner));
     Problem { lane, message: error.to_string() }
 }
 

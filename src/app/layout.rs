@@ -135,8 +135,7 @@ impl PanelLayout {
 
     /// Puts the panels back as designed.
     pub fn reset(&mut self) {
-        self.lane = None;
-        self.arrange(&presets::designed());
+        self.restore(None);
     }
 
     /// True if the panel is shown, here or in a window of its own.
@@ -250,10 +249,9 @@ impl PanelLayout {
     /// True if the panel is seen: shown, and not behind another's tab.
     #[must_use]
     pub fn is_seen(&self, name: &str) -> bool {
-        let in_front = || self.tile(name).is_some_and(|tile| self.tree.active_tiles().contains(&tile));
         match self.maximised {
             Some(alone) => alone == name,
-            None => name == RECALL || self.detached.contains(name) || in_front(),
+            None => name == RECALL || self.detached.contains(name) || self.in_front(name).is_some(),
         }
     }
 
@@ -263,7 +261,12 @@ impl PanelLayout {
         if self.maximised.is_some() {
             return None;
         }
-        self.tile(name).filter(|tile| self.tree.active_tiles().contains(tile)).and_then(|tile| self.tree.tiles.rect(tile))
+        self.in_front(name).and_then(|tile| self.tree.tiles.rect(tile))
+    }
+
+    /// The panel's tile, where it is not behind another's tab.
+    fn in_front(&self, name: &str) -> Option<TileId> {
+        self.tile(name).filter(|tile| self.tree.active_tiles().contains(tile))
     }
 
     fn tile(&self, name: &str) -> Option<TileId> {

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use eframe::egui::accesskit::Role;
-use eframe::egui::{self, Context, FullOutput, RawInput, Rect, TextureId, ViewportId, vec2};
+use eframe::egui::{self, Context, FullOutput, RawInput, Rect, ViewportId, vec2};
 use image::RgbaImage;
 use thiserror::Error;
 
 use crate::app::app::{Alone, App, Options};
 use crate::app::picture::Subject;
 use crate::app::picture::caption::Caption;
-use crate::app::picture::painter::{PaintError, Painter, SMALLEST};
+use crate::app::picture::painter::{PaintError, Painter, check_size};
 use crate::app::picture::svg::{self, Outlines, Page};
 use crate::app::picture::textures::Textures;
 use crate::app::state::Run;
@@ -62,8 +62,6 @@ pub struct Stage {
     /// What paints. Without it there are pictures as SVG only.
     painter: Option<Painter>,
     textures: Textures,
-    /// What the last frame freed: it still painted it.
-    freed: Vec<TextureId>,
     plots: Vec<String>,
 }
 
@@ -89,10 +87,7 @@ impl Stage {
     /// # Errors
     /// If the size is beyond what a texture can have.
     pub fn drawing(setting: Setting) -> Result<Self, PaintError> {
-        let ([width, height], limit) = (pixels(&setting), TEXTURE_SIDE as u32);
-        if [width, height].iter().any(|p| !(SMALLEST..=limit).contains(p)) {
-            return Err(PaintError::Size { width, height, limit });
-        }
+        check_size(pixels(&setting), TEXTURE_SIDE as u32)?;
         Ok(Self::of(setting))
     }
 
@@ -101,7 +96,7 @@ impl Stage {
         // The sentences for screen readers go into the description of a picture.
         ctx.enable_accesskit();
         baked::leave(&ctx, true);
-        Self { setting, ctx, frames: 0, output: None, painter: None, textures: Textures::default(), freed: Vec::new(), plots: Vec::new() }
+        Self { setting, ctx, frames: 0, output: None, painter: None, textures: Textures::default(), plots: Vec::new() }
     }
 
     /// The window on a session, as this stage shows it. `path` is the session's file, if it has one.
@@ -170,14 +165,9 @@ impl Stage {
         input.viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point = Some(self.setting.scale);
         let mut output = self.ctx.run_ui(input, |ui| app.frame(ui));
         self.plots = plots(&output).into_iter().map(|(_, words)| words).collect();
-        if let Some(painter) = &mut self.painter {
-            painter.forget(self.freed.drain(..));
-            self.freed.extend(output.textures_delta.free.drain());
-            painter.update(&output.textures_delta);
-        } else {
-            self.textures.forget(self.freed.drain(..));
-            self.freed.extend(output.textures_delta.free.drain());
-            self.textures.update(&output.textures_delta);
+        match &mut self.painter {
+            Some(painter) => painter.update(&output.textures_delta),
+            None => self.textures.update(&output.textures_delta),
         }
         output.textures_delta.clear();
         self.output = Some(output);

@@ -10,19 +10,17 @@ use crate::app::lesson::strip;
 use crate::app::picture::{Subject, figure};
 use crate::app::session_panel::{self, SessionLook};
 use crate::app::state::Run;
+use crate::app::states::States;
 use crate::app::status_bar::{self, Status};
+use crate::app::study::Studies;
+use crate::app::timeline::Timeline;
 use crate::app::timeline_bar::BarLook;
 use crate::app::{layout, menu, notices, theme, timeline_bar};
 use crate::metric::events::HeadsShown;
-use crate::panel::{LaneLook, Look, PANELS, WindowLane};
+use crate::panel::{LaneLook, Look, PANELS, Selection, WindowLane};
+use crate::session::Session;
 use crate::session::lanes as lane_list;
-use crate::session::plan::{Plan, PlanLane};
-use crate::session::{Session, View};
-
-/// The heads that a view shows of a plan's stream.
-pub(super) fn heads_shown(plan: &Plan, view: &View) -> HeadsShown {
-    HeadsShown::of(&plan.stream, view)
-}
+use crate::session::plan::PlanLane;
 
 /// The lanes of a run as panels see them. Colours are the session's as it is set now: giving a lane another runs nothing again.
 pub(super) fn lane_looks<'a>(run: &'a Run, session: &Session, dark: bool, without_times: bool) -> Vec<LaneLook<'a>> {
@@ -40,6 +38,38 @@ pub(super) fn lane_looks<'a>(run: &'a Run, session: &Session, dark: bool, withou
         colour: theme::lane_colour(place(plan), dark),
     })
     .collect()
+}
+
+/// What panels look at besides a run and its lanes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Around<'a> {
+    pub session: &'a Session,
+    pub timeline: &'a Timeline,
+    pub selection: &'a Selection,
+    pub lane: WindowLane<'a>,
+    pub studies: &'a Studies,
+    pub states: &'a States,
+}
+
+impl<'a> Around<'a> {
+    /// All that panels look at.
+    pub fn look(self, run: &'a Run, lanes: &'a [LaneLook<'a>]) -> Look<'a> {
+        let Self { session, timeline, selection, lane, studies, states } = self;
+        let heads = HeadsShown::of(&run.plan.stream, &session.view);
+        Look {
+            plan: &run.plan,
+            session,
+            lanes,
+            writes: timeline.writes(),
+            reached: run.reached,
+            kv_head: heads.kv,
+            query_head: heads.query,
+            selection,
+            lane,
+            studies,
+            states,
+        }
+    }
 }
 
 impl App {
@@ -102,7 +132,7 @@ impl App {
         let high = plan.as_ref().map_or(timeline_bar::PLAIN, |plan| bar.height(plan, selection));
         let timeline_at = Panel::bottom("timeline").frame(side).exact_size(high).show(ui, |ui| {
             if let (Some(plan), Some(run)) = (&plan, runs.current()) {
-                let heads = heads_shown(plan, &session.view);
+                let heads = HeadsShown::of(&plan.stream, &session.view);
                 let bookmarks = &session.bookmarks;
                 bar.ui(ui, &BarLook { plan, traces: &run.traces, time: timeline, selection, heads, bookmarks }, asked);
             }
@@ -129,22 +159,9 @@ impl App {
             return;
         };
         let lanes = lane_looks(run, session, dark, without_times);
-        let heads = heads_shown(&run.plan, &session.view);
         let (name, asked_for) = (layout.lane().name.map(str::to_owned), layout.lane().asked);
         let lane = WindowLane { name: name.as_deref(), asked: asked_for };
-        let look = Look {
-            plan: &run.plan,
-            session,
-            lanes: &lanes,
-            writes: timeline.writes(),
-            reached: run.reached,
-            kv_head: heads.kv,
-            query_head: heads.query,
-            selection,
-            lane,
-            studies,
-            states,
-        };
+        let look = Around { session, timeline, selection, lane, studies, states }.look(run, &lanes);
         let shown_large = layout.maximised() == Some(layout::RECALL);
         let mut recall_at = None;
         let inspector_at = Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
@@ -195,22 +212,9 @@ impl App {
         let Self { session, runs, timeline, selection, layout, studies, states, options, .. } = self;
         let (Some(run), Subject::Panel(name)) = (runs.current(), subject) else { return };
         let lanes = lane_looks(run, session, ui.visuals().dark_mode, options.without_times);
-        let heads = heads_shown(&run.plan, &session.view);
-        let (lane, asked_for) = (layout.lane().name.map(str::to_owned), layout.lane().asked);
-        let lane = WindowLane { name: lane.as_deref(), asked: asked_for };
-        let look = Look {
-            plan: &run.plan,
-            session,
-            lanes: &lanes,
-            writes: timeline.writes(),
-            reached: run.reached,
-            kv_head: heads.kv,
-            query_head: heads.query,
-            selection,
-            lane,
-            studies,
-            states,
-        };
+        let (window_lane, asked_for) = (layout.lane().name.map(str::to_owned), layout.lane().asked);
+        let lane = WindowLane { name: window_lane.as_deref(), asked: asked_for };
+        let look = Around { session, timeline, selection, lane, studies, states }.look(run, &lanes);
         figure::ui(ui, name, &caption, layout, &look, asked);
     }
 }
@@ -220,6 +224,7 @@ mod tests {
     use super::*;
     use crate::param::Params;
     use crate::session::hand::{Act, Hand};
+    use crate::session::plan::Plan;
     use crate::session::{BackendChoice, LaneSpec, Source, TaskSource};
 
     /// What each lane that runs is drawn with, by name.

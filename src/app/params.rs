@@ -115,7 +115,7 @@ fn control(ui: &mut Ui, row: &Row<'_>) -> Option<Change> {
             (v != before).then_some(Some(ParamValue::Int(v)))
         }
         ParamKind::Float { min, max, default, log } => {
-            let before = float(row.value).unwrap_or(default);
+            let before = row.value.and_then(ParamValue::number).unwrap_or(default);
             let mut v = before;
             number(ui, &name, &mut v, min..=max, log);
             (v.to_bits() != before.to_bits()).then_some(Some(ParamValue::Float(v)))
@@ -146,14 +146,6 @@ fn text(ui: &mut Ui, row: &Row<'_>, name: &str, default: &str, max_bytes: usize)
         ui.add(field).widget_info(|| egui::WidgetInfo::labeled(egui::Role::MultilineTextInput, true, name));
     });
     (text != before).then_some(Some(ParamValue::Text(text)))
-}
-
-fn float(value: Option<&ParamValue>) -> Option<f64> {
-    match value {
-        Some(ParamValue::Float(v)) => Some(*v),
-        Some(ParamValue::Int(v)) => Some(*v as f64),
-        _ => None,
-    }
 }
 
 /// A slider and a number field on what is left of the row.
@@ -201,7 +193,7 @@ fn short(v: f64) -> String {
 }
 
 fn auto_float(ui: &mut Ui, row: &Row<'_>, name: &str, range: std::ops::RangeInclusive<f64>, auto: &str, log: bool) -> Option<Change> {
-    let set = float(row.value);
+    let set = row.value.and_then(ParamValue::number);
     let mut on = set.is_none();
     let mut out = None;
     let hint = format!("Taken from {auto}");

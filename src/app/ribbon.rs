@@ -95,7 +95,7 @@ pub fn pixel_runs(stretches: impl Iterator<Item = std::ops::Range<usize>>, x: im
     out
 }
 
-/// The runs of neighbouring writes with role `role`: what is labelled above the ribbon.
+/// The runs of neighbouring writes with role `role`, ascending.
 #[must_use]
 pub fn runs_of(roles: &Roles, role: u8) -> Vec<std::ops::Range<usize>> {
     let mut out: Vec<std::ops::Range<usize>> = Vec::new();
@@ -152,6 +152,8 @@ mod tests {
     #[test]
     fn runs_are_found() {
         assert_eq!(runs_of(&roles(vec![1, 0, 1, 1, 0, 1]), 1), [0..1, 2..4, 5..6]);
+        assert_eq!(runs_of(&roles(vec![0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 1, 1]), 1), [3..6, 9..10, 11..13]);
+        assert!(runs_of(&roles(Vec::new()), 1).is_empty());
     }
 
     proptest! {

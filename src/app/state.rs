@@ -94,6 +94,12 @@ impl Run {
         self.ended || caught_up || self.first_block.is_some_and(|at| at.elapsed() > CATCH_UP)
     }
 
+    /// True if it ran to its end: all of it is there, and nothing went wrong.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.ended && self.error.is_none() && self.reached >= self.plan.stream.writes()
+    }
+
     /// Seconds a chunk of lane number `lane`, as measured; `None` before the first.
     #[must_use]
     pub fn seconds_per_chunk(&self, lane: usize) -> Option<f64> {

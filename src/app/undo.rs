@@ -163,9 +163,7 @@ impl Undo {
 /// True if nothing would change by putting one in the place of the other.
 fn same(a: &Was, b: &Was) -> bool {
     match (a, b) {
-        (Was::Session(a), Was::Session(b)) => {
-            a.removed == b.removed && a.session == Session { view: a.session.view.clone(), ..b.session.clone() }
-        }
+        (Was::Session(a), Was::Session(b)) => a.removed == b.removed && a.session.is_but_for_view(&b.session),
         (a, b) => a == b,
     }
 }

@@ -34,13 +34,11 @@ impl Args {
     /// Runs the session to its end, and writes a frame for each step that is wanted.
     pub fn execute(&self) -> Result<(), CliError> {
         let cancel = source::interrupted()?;
-        self.shoot(&cancel).map_err(|e| CliError::Picture(Box::new(e)))
+        Ok(self.shoot(&cancel)?)
     }
 
     fn shoot(&self, cancel: &AtomicBool) -> Result<(), PictureError> {
-        let (session, mut stage) = self.shared.stage(false)?;
-        let mut app = self.shared.app(&stage, session)?;
-        stage.settle(&mut app, cancel)?;
+        let (mut stage, mut app) = self.shared.open(false, cancel)?;
         let steps = app.timeline().steps();
         let to = self.to.unwrap_or(steps);
         for (option, step) in [("--from", self.from), ("--to", to)] {

@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value, json};
 
-use super::source::{Backend, Bar, Source, interrupted};
+use super::source::{self, Backend, Source, interrupted, known};
 use super::{CliError, table};
-use crate::engine::headless::{self, RunResult};
+use crate::engine::headless::RunResult;
 use crate::engine::{BackendInfo, RunError};
 use crate::export::events::{Row, rows};
-use crate::export::{ExportError, WriteError, write_atomic};
+use crate::export::{ExportError, write_atomic};
 use crate::metric::events::{Criteria, EventKind, HeadsShown, Hit, LaneEvents, Threshold};
-use crate::param::nearest;
 use crate::session::plan::Plan;
 use crate::trace::Width;
 
@@ -78,14 +77,9 @@ impl Args {
         let plan = self.source.plan(self.backend.map(Into::into))?;
         let wanted = self.wanted(&plan)?;
         // Before the work, not after it: a folder that cannot be is said at once.
-        if let Some(folder) = self.out.as_deref().and_then(|p| p.parent()).filter(|p| !p.as_os_str().is_empty()) {
-            let failed = |e: std::io::Error| WriteError { file: folder.display().to_string(), reason: e.to_string() };
-            std::fs::create_dir_all(folder).map_err(|e| ExportError::Write(failed(e)))?;
-        }
+        self.out.as_deref().map_or(Ok(()), source::make_folder_of)?;
         let cancel = interrupted()?;
-        let bar = Bar::new("tokens");
-        let result = headless::run(&plan, plan.session.backend, |p| bar.show(p.writes as u64, p.total as u64), &cancel)?;
-        drop(bar);
+        let result = source::run(&plan, &cancel)?;
         let RunResult { traces, backend, notes, .. } = &result;
         eprintln!("{}, on {} ({}).", plan.stream.labels().title, backend.adapter, backend.reason);
         notes.iter().for_each(|note| eprintln!("{note}"));
@@ -131,7 +125,7 @@ impl Args {
                 Some(lane) => lanes.push(lane),
                 None => {
                     return usage(format!(
-                        "--lane {name}: no lane that runs is called so; {}",
+                        "--lane {name}: no lane that runs is called so; there are {}",
                         known(name, plan.lanes.iter().map(|l| l.name.as_str()))
                     ));
                 }
@@ -261,7 +255,7 @@ fn check(threshold: &Threshold, plan: &Plan, lanes: &[usize]) -> Result<(), CliE
         names.sort_unstable();
         names.dedup();
         return Err(CliError::Usage(format!(
-            "--threshold {name}: none of these lanes has such a channel; {}",
+            "--threshold {name}: none of these lanes has such a channel; there are {}",
             known(name, names.into_iter())
         )));
     }
@@ -273,14 +267,6 @@ fn check(threshold: &Threshold, plan: &Plan, lanes: &[usize]) -> Result<(), CliE
         }
         _ => Ok(()),
     }
-}
-
-/// `there are `a`, `b` (did you mean `a`?)`.
-fn known<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
-    let lower = name.to_lowercase();
-    let near = names.clone().find(|n| n.to_lowercase() == lower).or_else(|| nearest(name, names.clone()));
-    let quoted: Vec<String> = names.map(|n| format!("`{n}`")).collect();
-    format!("there are {}{}", quoted.join(", "), near.map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default())
 }
 
 #[cfg(test)]

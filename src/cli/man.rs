@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::Command;
 use clap_mangen::Man;
 
+use super::source::make_folder;
 use super::{CODES, CliError, NAME};
-use crate::export::{ExportError, WriteError, write_atomic};
+use crate::export::{ExportError, write_atomic};
 use crate::param::nearest;
 
 /// What `man` takes.
@@ -34,8 +35,7 @@ impl Args {
             };
             return Ok(out.write_all(&page)?);
         };
-        let failed = |e: std::io::Error| WriteError { file: folder.display().to_string(), reason: e.to_string() };
-        std::fs::create_dir_all(folder).map_err(|e| ExportError::Write(failed(e)))?;
+        make_folder(folder)?;
         for command in std::iter::once(&program).chain(program.get_subcommands()) {
             let (text, path) = (page(command)?, folder.join(format!("{}.1", title(command))));
             write_atomic(&path, |file| file.write_all(&text)).map_err(ExportError::Write)?;

@@ -1,6 +1,7 @@
 //! What `screenshot` and `animate` have in common: what the picture is of, how large, in which theme.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use thiserror::Error;
@@ -105,8 +106,16 @@ impl PictureError {
 }
 
 impl Shared {
+    /// The window on the session, its run complete, and the stage that it is on; `svg`: one that needs no adapter.
+    pub fn open(&self, svg: bool, cancel: &AtomicBool) -> Result<(Stage, App), PictureError> {
+        let (session, mut stage) = self.stage(svg)?;
+        let mut app = self.app(&stage, session)?;
+        stage.settle(&mut app, cancel)?;
+        Ok((stage, app))
+    }
+
     /// The window on the session; one that was saved with its trace is not computed again.
-    pub fn app(&self, stage: &Stage, session: Session) -> Result<App, PictureError> {
+    fn app(&self, stage: &Stage, session: Session) -> Result<App, PictureError> {
         if self.session.as_os_str() != BUNDLED && is_saved(&self.session) {
             return Ok(stage.app_showing(saved::open(&self.session)?, self.session.clone())?);
         }
@@ -115,7 +124,7 @@ impl Shared {
 
     /// The session, and a stage for it; `svg`: one that needs no adapter, on which the session runs on the CPU unless it asks for a
     /// GPU itself.
-    pub fn stage(&self, svg: bool) -> Result<(Session, Stage), PictureError> {
+    fn stage(&self, svg: bool) -> Result<(Session, Stage), PictureError> {
         let mut session = Session::open(&self.session)?;
         let subject = self.panel.unwrap_or_default();
         let dark = self.theme.map_or(!svg && subject == Subject::Window, |theme| theme == Theme::Dark);

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::source::{Backend, Bar, Source, interrupted};
+use super::source::{self, Backend, Bar, Source, interrupted};
 use super::{CliError, saved, table};
-use crate::engine::headless::{self, RunResult};
+use crate::engine::headless::RunResult;
 use crate::export::{self, ArrayFormats, Request, TableFormats, Writes, Written};
 use crate::metric::{Running, Summary};
 use crate::param::nearest;
@@ -99,9 +99,7 @@ impl Args {
             saved::check_name(file)?;
         }
         let cancel = interrupted()?;
-        let bar = Bar::new("tokens");
-        let result = headless::run(&plan, plan.session.backend, |p| bar.show(p.writes as u64, p.total as u64), &cancel)?;
-        drop(bar);
+        let result = source::run(&plan, &cancel)?;
         tell(&plan, &result)?;
         if let Some(sentence) = saved::compare(&self.source.session, &plan, &result)? {
             eprintln!("{sentence}");

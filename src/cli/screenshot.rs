@@ -30,14 +30,12 @@ impl Args {
     /// Runs the session to its end, puts the playhead where it is wanted, and writes the picture.
     pub fn execute(&self) -> Result<(), CliError> {
         let cancel = source::interrupted()?;
-        self.draw(&cancel).map_err(|e| CliError::Picture(Box::new(e)))
+        Ok(self.draw(&cancel)?)
     }
 
     fn draw(&self, cancel: &AtomicBool) -> Result<(), PictureError> {
         let svg = self.is_svg()?;
-        let (session, mut stage) = self.shared.stage(svg)?;
-        let mut app = self.shared.app(&stage, session)?;
-        stage.settle(&mut app, cancel)?;
+        let (mut stage, mut app) = self.shared.open(svg, cancel)?;
         self.look(&mut app)?;
         stage.settle(&mut app, cancel)?;
         self.write(&mut stage, &app, svg)

@@ -1,8 +1,9 @@
 //! `--set lane.param=value`: changes to a session before it is checked.
 
 use super::CliError;
+use super::source::known;
 use crate::layer;
-use crate::param::{ParamValue, Resolved, nearest};
+use crate::param::{ParamValue, Resolved};
 use crate::session::{OWNER_OF_TASK as TASK, Session, Source};
 use crate::task::task;
 
@@ -31,17 +32,11 @@ pub fn apply(session: &mut Session, change: &str) -> Result<(), CliError> {
             Resolved::new(&format!("task {}", source.name), task.params(), &source.params).map(|_| ()).map_err(|e| usage(e.to_string()))
         }
         Source::Capture(_) if owner == TASK => Err(usage("the session has a capture, not a task".to_owned())),
-        _ => Err(usage(no_lane(session, owner))),
+        _ => {
+            let lanes = known(owner, session.lanes.iter().map(|l| l.name.as_str()));
+            Err(usage(format!("there is no lane `{owner}`; the session has {lanes}")))
+        }
     }
-}
-
-fn no_lane(session: &Session, owner: &str) -> String {
-    let names: Vec<&str> = session.lanes.iter().map(|l| l.name.as_str()).collect();
-    let lower = owner.to_lowercase();
-    let near = names.iter().copied().find(|n| n.to_lowercase() == lower).or_else(|| nearest(owner, names.iter().copied()));
-    let hint = near.map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default();
-    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
-    format!("there is no lane `{owner}`; the session has {}{hint}", quoted.join(", "))
 }
 
 #[cfg(test)]

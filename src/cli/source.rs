@@ -7,6 +7,10 @@ use std::sync::{Arc, OnceLock};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{CliError, set};
+use crate::engine::RunError;
+use crate::engine::headless::{self, RunResult};
+use crate::export::{ExportError, WriteError};
+use crate::param::nearest;
 use crate::session::plan::Plan;
 use crate::session::{self, BackendChoice, Session};
 
@@ -92,6 +96,31 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, CliError> {
     };
     ctrlc::set_handler(handler).map_err(|e| CliError::Usage(format!("Ctrl-C cannot be caught: {e}")))?;
     Ok(flag)
+}
+
+/// Runs a plan to its end, with a bar that counts tokens.
+pub fn run(plan: &Arc<Plan>, cancel: &AtomicBool) -> Result<RunResult, RunError> {
+    let bar = Bar::new("tokens");
+    headless::run(plan, plan.session.backend, |p| bar.show(p.writes as u64, p.total as u64), cancel)
+}
+
+/// Makes a folder, if it is not there.
+pub fn make_folder(folder: &Path) -> Result<(), CliError> {
+    std::fs::create_dir_all(folder).map_err(|e| ExportError::Write(WriteError::of(folder, &e)))?;
+    Ok(())
+}
+
+/// Makes the folder that a file is to be in, if it is not there.
+pub fn make_folder_of(file: &Path) -> Result<(), CliError> {
+    file.parent().filter(|p| !p.as_os_str().is_empty()).map_or(Ok(()), make_folder)
+}
+
+/// `` `a`, `b` (did you mean `a`?)``: names that there are, and the nearest of them to one that there is not.
+pub fn known<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+    let lower = name.to_lowercase();
+    let near = names.clone().find(|n| n.to_lowercase() == lower).or_else(|| nearest(name, names.clone()));
+    let quoted: Vec<String> = names.map(|n| format!("`{n}`")).collect();
+    format!("{}{}", quoted.join(", "), near.map(|n| format!(" (did you mean `{n}`?)")).unwrap_or_default())
 }
 
 /// A progress bar on standard error; nothing where that is no terminal.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::CliError;
-use super::source::{Backend, Bar, Source, interrupted};
+use super::source::{Backend, Bar, Source, interrupted, make_folder_of};
 use crate::engine::sweep::file::{Shard, Store};
 use crate::engine::sweep::{Axis, Row, Scorer, Spec, Sweep, SweepError, Witness};
 use crate::engine::{Devices, RunError};
@@ -57,11 +57,7 @@ impl Args {
         let cancel = interrupted()?;
         let mut devices = Devices::default();
         let mut scorer = Scorer::open(&mut devices, self.backend.map_or(session.backend, Into::into))?;
-        let folder = self.out.parent().filter(|p| !p.as_os_str().is_empty());
-        if let Some(folder) = folder {
-            let failed = |e: std::io::Error| WriteError { file: folder.display().to_string(), reason: e.to_string() };
-            std::fs::create_dir_all(folder).map_err(|e| ExportError::Write(failed(e)))?;
-        }
+        make_folder_of(&self.out)?;
         let store = Store::open(&self.out, self.shard, &sweep, scorer.backend().gpu)?;
         let missing = store.missing(&sweep, self.shard);
         let backend = scorer.backend();

@@ -68,6 +68,14 @@ pub struct BackendInfo {
     pub reason: String,
 }
 
+impl BackendInfo {
+    /// True on the same adapter, or on the CPU, whatever its number of threads, as is said of another.
+    #[must_use]
+    pub fn is_on(&self, gpu: bool, adapter: &str) -> bool {
+        self.gpu == gpu && (!gpu || self.adapter == adapter)
+    }
+}
+
 /// What the engine tells the window.
 #[derive(Debug, Clone)]
 #[allow(missing_docs, reason = "each variant's own line explains its fields")]

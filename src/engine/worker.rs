@@ -245,7 +245,7 @@ impl Worker {
             Ok(run) => {
                 let here = run.backend().clone();
                 self.active = Some(Active { id, run, running: true, wanted: Vec::new(), known: true });
-                if (here.gpu, here.gpu.then_some(&here.adapter)) != (made.gpu, made.gpu.then_some(&made.adapter)) {
+                if !here.is_on(made.gpu, &made.adapter) {
                     let text = format!(
                         "Exact states are computed again, on {}; the trace was made on {}: they may differ from it in their last digits, and choices \
                          that are nearly ties may fall otherwise.",

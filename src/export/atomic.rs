@@ -16,13 +16,21 @@ pub struct WriteError {
     pub reason: String,
 }
 
+impl WriteError {
+    /// What went wrong with the file or folder at `path`.
+    #[must_use]
+    pub fn of(path: &Path, error: &std::io::Error) -> Self {
+        Self { file: path.display().to_string(), reason: error.to_string() }
+    }
+}
+
 /// Writes a file through `fill`: into a temporary file of the same folder, which takes the name `path` once everything is on
 /// the disk. If `fill` or the disk fails, what was at `path` before stays as it was.
 ///
 /// # Errors
 /// If the folder does not exist or cannot be written to, or `fill` fails.
 pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut File>) -> std::io::Result<()>) -> Result<(), WriteError> {
-    let failed = |e: std::io::Error| WriteError { file: path.display().to_string(), reason: e.to_string() };
+    let failed = |e: std::io::Error| WriteError::of(path, &e);
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".mnemoscope-").suffix(".part");

@@ -4,8 +4,9 @@
 
 use std::ops::Range;
 
+use super::cut::Runs;
 use super::parquet::Column;
-use crate::trace::Values;
+use crate::trace::{Channel, Values};
 
 /// What the cells of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +85,31 @@ impl<'a> Source<'a> {
     /// A column of whole numbers.
     pub fn whole(name: &str, unit: &str, meaning: &str, cell: impl Fn(usize) -> Option<i64> + 'a) -> Self {
         Self::new(name, Cells::Integer, unit, meaning, move |rows| Column::Integer(rows.map(&cell).collect()))
+    }
+
+    /// A column of texts, with a row for each of these indices.
+    pub fn text_along(name: &str, unit: &str, meaning: &str, along: &'a Runs, cell: impl Fn(usize) -> Option<String> + 'a) -> Self {
+        Self::new(name, Cells::Text, unit, meaning, move |rows| Column::Text(along.slice(rows).map(&cell).collect()))
+    }
+
+    /// A column of whole numbers, with a row for each of these indices.
+    pub fn whole_along(name: &str, unit: &str, meaning: &str, along: &'a Runs, cell: impl Fn(usize) -> Option<i64> + 'a) -> Self {
+        Self::new(name, Cells::Integer, unit, meaning, move |rows| Column::Integer(along.slice(rows).map(&cell).collect()))
+    }
+
+    /// A column of numbers of these channels: float64 where one of them has such numbers, else float32.
+    pub fn real<'c>(
+        name: &str,
+        unit: &str,
+        meaning: &str,
+        mut channels: impl Iterator<Item = &'c Channel>,
+        cell: impl Fn(usize) -> Option<f64> + 'a,
+    ) -> Self {
+        if channels.any(|c| (0..c.heads()).any(|h| matches!(c.values(h), Values::F64(_)))) {
+            Self::new(name, Cells::Real, unit, meaning, move |rows| Column::Real(rows.map(&cell).collect()))
+        } else {
+            Self::new(name, Cells::Single, unit, meaning, move |rows| Column::Single(rows.map(|r| cell(r).map(|x| x as f32)).collect()))
+        }
     }
 
     /// The cells of these rows.

@@ -25,7 +25,7 @@ impl Folder {
         let missing = path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).map(Path::to_owned);
         let mut made: Vec<PathBuf> = missing.collect();
         made.reverse();
-        std::fs::create_dir_all(path).map_err(|e| failed(path, &e))?;
+        std::fs::create_dir_all(path).map_err(|e| WriteError::of(path, &e))?;
         Ok(Self { path: path.to_owned(), made })
     }
 
@@ -43,10 +43,6 @@ impl Drop for Folder {
     }
 }
 
-fn failed(path: &Path, error: &io::Error) -> WriteError {
-    WriteError { file: path.display().to_string(), reason: error.to_string() }
-}
-
 /// Files on their way into a folder: in a folder of their own inside it, until all are there.
 #[derive(Debug)]
 pub(crate) struct Staging<'a> {
@@ -60,7 +56,7 @@ impl<'a> Staging<'a> {
     /// If the folder cannot be written to.
     pub fn begin(folder: &'a Folder) -> Result<Self, WriteError> {
         let stage = tempfile::Builder::new().prefix(".mnemoscope-").suffix(".part").tempdir_in(&folder.path);
-        Ok(Self { folder, stage: stage.map_err(|e| failed(&folder.path, &e))?, names: Vec::new() })
+        Ok(Self { folder, stage: stage.map_err(|e| WriteError::of(&folder.path, &e))?, names: Vec::new() })
     }
 
     /// Begins a file.
@@ -68,7 +64,7 @@ impl<'a> Staging<'a> {
     /// # Errors
     /// If it cannot be made.
     pub fn create(&mut self, name: &str) -> Result<BufWriter<File>, WriteError> {
-        let file = File::create(self.stage.path().join(name)).map_err(|e| failed(&self.folder.path.join(name), &e))?;
+        let file = File::create(self.stage.path().join(name)).map_err(|e| WriteError::of(&self.folder.path.join(name), &e))?;
         self.names.push(name.to_owned());
         Ok(BufWriter::with_capacity(1 << 16, file))
     }
@@ -82,12 +78,12 @@ impl<'a> Staging<'a> {
             file.flush()?;
             file.get_ref().sync_all()
         };
-        sync(file).map_err(|e| failed(&self.folder.path.join(name), &e))
+        sync(file).map_err(|e| WriteError::of(&self.folder.path.join(name), &e))
     }
 
     /// What went wrong with a file.
     pub fn error(&self, name: &str, error: &io::Error) -> WriteError {
-        failed(&self.folder.path.join(name), error)
+        WriteError::of(&self.folder.path.join(name), error)
     }
 
     /// Puts the files into the folder. Those in their places, and those of `old`, go; if one cannot take its place all is as before.
@@ -96,7 +92,7 @@ impl<'a> Staging<'a> {
     /// If a file cannot take its place.
     pub fn commit(self, old: &[String]) -> Result<Vec<PathBuf>, WriteError> {
         let kept = self.stage.path().join("old");
-        std::fs::create_dir(&kept).map_err(|e| failed(&kept, &e))?;
+        std::fs::create_dir(&kept).map_err(|e| WriteError::of(&kept, &e))?;
         let mut moved: Vec<(PathBuf, PathBuf)> = Vec::new();
         match self.move_all(old, &kept, &mut moved) {
             Ok(()) => Ok(self.names.iter().map(|name| self.folder.path.join(name)).collect()),
@@ -113,7 +109,7 @@ impl<'a> Staging<'a> {
 
     fn move_all(&self, old: &[String], kept: &Path, moved: &mut Vec<(PathBuf, PathBuf)>) -> Result<(), WriteError> {
         let mut rename = |from: PathBuf, to: PathBuf, named: &Path| {
-            std::fs::rename(&from, &to).map_err(|e| failed(named, &e))?;
+            std::fs::rename(&from, &to).map_err(|e| WriteError::of(named, &e))?;
             moved.push((from, to));
             Ok(())
         };

@@ -178,16 +178,21 @@ impl<'a> Inventory<'a> {
     }
 
     fn long(&mut self, name: &str, numbers: Vec<i64>) {
+        self.of_stream(name, Dtype::I64, vec![numbers.len()], Numbers::Long(numbers));
+    }
+
+    /// An array that [`words::of_stream`] describes.
+    fn of_stream(&mut self, name: &str, dtype: Dtype, shape: Vec<usize>, numbers: Numbers) {
         let about = words::of_stream(name);
         self.entries.push(Entry {
             name: name.to_owned(),
-            dtype: Dtype::I64,
-            shape: vec![numbers.len()],
+            dtype,
+            shape,
             axes: about.axes.iter().map(|a| (*a).to_owned()).collect(),
             unit: about.unit.to_owned(),
             meaning: about.meaning.to_owned(),
             offsets: None,
-            numbers: Numbers::Long(numbers),
+            numbers,
         });
     }
 
@@ -204,19 +209,10 @@ impl<'a> Inventory<'a> {
         match stream.targets() {
             Targets::Codes { target, .. } => self.long("target", of_reads(target)),
             Targets::Values(values) => {
-                let about = words::of_stream("target_values");
-                let shape = values.shape().to_vec();
+                let (whole, dim) = (values.shape().to_vec(), values.shape()[1]);
                 let numbers = Values::F32(values.iter().copied().collect());
-                self.entries.push(Entry {
-                    name: "target_values".to_owned(),
-                    dtype: Dtype::F32,
-                    shape: vec![cut.reads.len(), shape[1]],
-                    axes: about.axes.iter().map(|a| (*a).to_owned()).collect(),
-                    unit: about.unit.to_owned(),
-                    meaning: about.meaning.to_owned(),
-                    offsets: None,
-                    numbers: Numbers::Short(numbers, vec![cut.reads.clone(), Runs::one(0..shape[1])], shape),
-                });
+                let numbers = Numbers::Short(numbers, vec![cut.reads.clone(), Runs::one(0..dim)], whole);
+                self.of_stream("target_values", Dtype::F32, vec![cut.reads.len(), dim], numbers);
             }
             Targets::None | Targets::FullAttention => {}
         }

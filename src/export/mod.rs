@@ -22,7 +22,7 @@ mod delimited;
 pub mod events;
 mod folder;
 mod inventory;
-mod npz;
+pub(crate) mod npz;
 pub mod parquet;
 mod readme;
 mod safetensors;
@@ -55,6 +55,12 @@ const GROUP: usize = 1 << 16;
 
 /// What a cell of a table takes, roughly.
 const CELL_BYTES: u64 = 8;
+
+/// The arrays for `numpy.load`.
+const NPZ: &str = "trace.npz";
+
+/// The arrays in a file of any size.
+const SAFETENSORS: &str = "trace.safetensors";
 
 /// What says for programs what is in a bundle.
 const COLUMNS: &str = "columns.json";
@@ -178,9 +184,21 @@ pub fn earlier(dir: &Path) -> Result<Vec<String>, ExportError> {
 
 /// Every name that a file of a bundle can have.
 fn possible_files() -> Vec<String> {
-    let all = TableFormats { csv: true, jsonl: true, parquet: true };
-    let tables = tables::TABLES.iter().flat_map(|name| all.endings().into_iter().map(move |ending| format!("{name}.{ending}")));
-    ["trace.npz", "trace.safetensors", COLUMNS, README].into_iter().map(str::to_owned).chain(tables).collect()
+    let arrays = ArrayFormats { npz: true, safetensors: true };
+    let formats = TableFormats { csv: true, jsonl: true, parquet: true };
+    files(arrays, formats, tables::TABLES.into_iter())
+}
+
+/// The files of a bundle with these tables in these formats.
+fn files<'t>(arrays: ArrayFormats, formats: TableFormats, tables: impl Iterator<Item = &'t str>) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    files.extend(arrays.npz.then(|| NPZ.to_owned()));
+    files.extend(arrays.safetensors.then(|| SAFETENSORS.to_owned()));
+    for table in tables {
+        files.extend(formats.endings().iter().map(|ending| format!("{table}.{ending}")));
+    }
+    files.extend([README, COLUMNS].map(str::to_owned));
+    files
 }
 
 fn describe<'a>(
@@ -202,13 +220,7 @@ fn describe<'a>(
         let expected = [(Axis::Write, total), (Axis::Read, plan.stream.reads()), (Axis::Step, plan.stream.chunks(lane.setup.chunk))];
         expected.into_iter().all(|(axis, count)| trace.complete(axis).is_none_or(|held| held == count))
     };
-    let mut files: Vec<String> = Vec::new();
-    files.extend(request.arrays.npz.then(|| "trace.npz".to_owned()));
-    files.extend(request.arrays.safetensors.then(|| "trace.safetensors".to_owned()));
-    for table in tables {
-        files.extend(request.tables.endings().iter().map(|ending| format!("{}.{ending}", table.name)));
-    }
-    files.extend([README, COLUMNS].map(str::to_owned));
+    let files = files(request.arrays, request.tables, tables.iter().map(|t| t.name));
     let complete = cut.lanes.iter().all(whole);
     Ok(Bundle { plan, request, cut, inventory, tables, session, sha256, complete, files })
 }
@@ -224,15 +236,15 @@ fn volume(request: &Request, inventory: &Inventory<'_>, tables: &[Table<'_>]) ->
 fn write_all(bundle: &Bundle<'_>, staging: &mut Staging<'_>, watch: &mut Watch<'_>) -> Result<(), WriteError> {
     let metadata = bundle.array_metadata();
     if bundle.request.arrays.npz {
-        let mut out = staging.create("trace.npz")?;
-        npz::write(&mut out, bundle.inventory, &metadata, watch).map_err(|e| staging.error("trace.npz", &e))?;
-        staging.end("trace.npz", out)?;
+        let mut out = staging.create(NPZ)?;
+        npz::write(&mut out, bundle.inventory, &metadata, watch).map_err(|e| staging.error(NPZ, &e))?;
+        staging.end(NPZ, out)?;
     }
     if bundle.request.arrays.safetensors {
-        let mut out = staging.create("trace.safetensors")?;
+        let mut out = staging.create(SAFETENSORS)?;
         let texts = bundle.texts(&metadata);
-        safetensors::write(&mut out, bundle.inventory, &texts, watch).map_err(|e| staging.error("trace.safetensors", &e))?;
-        staging.end("trace.safetensors", out)?;
+        safetensors::write(&mut out, bundle.inventory, &texts, watch).map_err(|e| staging.error(SAFETENSORS, &e))?;
+        staging.end(SAFETENSORS, out)?;
     }
     for table in bundle.tables {
         write_table(bundle, table, staging, watch)?;

@@ -22,7 +22,7 @@ const LARGE: u64 = (4 << 30) - (1 << 20);
 const HEADER_START: usize = 10;
 
 /// The header of NumPy's format 1.0: magic, version, length, and a Python dictionary padded to a multiple of 64 bytes.
-fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
+pub(crate) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let sizes = match shape {
         [one] => format!("{one},"),
         several => several.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),

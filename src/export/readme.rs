@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use super::columns::{Source, Table};
 use super::cut::{Cut, Request, Writes};
 use super::inventory::{Entry, Inventory};
 use super::npz::METADATA;
 use crate::param::every;
-use crate::session::hash::hex;
+use crate::session::hash::of_bytes;
 use crate::session::plan::Plan;
 
 /// What kind of bundle this is: readers look here first.
@@ -24,6 +23,7 @@ pub(crate) struct Bundle<'a> {
     pub request: &'a Request,
     pub cut: &'a Cut,
     pub inventory: &'a Inventory<'a>,
+    /// None where no format of tables is asked for.
     pub tables: &'a [Table<'a>],
     /// The session as RON.
     pub session: String,
@@ -31,13 +31,13 @@ pub(crate) struct Bundle<'a> {
     pub sha256: String,
     /// True if every lane has been computed to its end.
     pub complete: bool,
-    /// The files, without the README.
+    /// The names of all its files.
     pub files: Vec<String>,
 }
 
 /// The SHA-256 of a text, in 64 hexadecimal digits.
 pub(crate) fn sha256(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
+    of_bytes(text)
 }
 
 impl Bundle<'_> {
@@ -132,17 +132,12 @@ impl Bundle<'_> {
         all.insert("files".to_owned(), json!(self.files));
         all.insert("arrays".to_owned(), if self.has_arrays() { self.arrays() } else { json!({}) });
         let table = |t: &Table<'_>| (t.name.to_owned(), json!({ "about": t.about, "rows": t.rows, "columns": columns(t) }));
-        let tables = if self.has_tables() { self.tables.iter().map(table).collect() } else { Map::new() };
-        all.insert("tables".to_owned(), Value::Object(tables));
+        all.insert("tables".to_owned(), Value::Object(self.tables.iter().map(table).collect()));
         format!("{:#}\n", Value::Object(all))
     }
 
     fn has_arrays(&self) -> bool {
         self.request.arrays.npz || self.request.arrays.safetensors
-    }
-
-    fn has_tables(&self) -> bool {
-        !self.request.tables.endings().is_empty()
     }
 
     /// `README.md`.
@@ -153,7 +148,7 @@ impl Bundle<'_> {
         if self.has_arrays() {
             self.write_arrays(&mut text);
         }
-        if self.has_tables() {
+        if !self.tables.is_empty() {
             self.write_tables(&mut text);
         }
         if !self.inventory.left_out().is_empty() {

@@ -132,16 +132,23 @@ pub fn waiting(look: &Look<'_>, lane: usize) -> String {
 /// `LoLA's chunk 2 (of 48 tokens) in steps 3-4`.
 #[must_use]
 pub fn chunk_name(plan: &Plan, lane: &PlanLane, chunk: usize) -> String {
+    let Some((writes, steps)) = in_steps(plan, lane, chunk) else { return format!("step {chunk}") };
+    format!("{}'s chunk {chunk} (of {}) {steps}", lane.name, plural(writes, "token", "tokens"))
+}
+
+/// How many writes a chunk of a lane has, and which steps of the timeline it is: `= steps 32-33`, or `in steps 3-4`. `None` where the
+/// lane's chunks are the steps.
+fn in_steps(plan: &Plan, lane: &PlanLane, chunk: usize) -> Option<(usize, String)> {
     let (own, step, all) = (lane.setup.chunk, plan.step, plan.stream.writes());
     if own == step {
-        return format!("step {chunk}");
+        return None;
     }
     let (from, to) = ((chunk * own).min(all), ((chunk + 1) * own).min(all));
     let (first, last) = (from / step, to.saturating_sub(1) / step);
     let meets = |end: usize| end.is_multiple_of(step) || end == all;
     let joined = if meets(from) && meets(to) { "=" } else { "in" };
     let steps = if first >= last { format!("step {first}") } else { format!("steps {first}-{last}") };
-    format!("{}'s chunk {chunk} (of {}) {joined} {steps}", lane.name, plural(to - from, "token", "tokens"))
+    Some((to - from, format!("{joined} {steps}")))
 }
 
 /// The same in short, where the rest has been said: `step 16` or `chunk 16`.
@@ -156,13 +163,13 @@ pub fn chunk_short(plan: &Plan, lane: &PlanLane, chunk: usize) -> String {
 pub fn own_steps(look: &Look<'_>, lane: usize) -> Option<(String, String)> {
     let plan = look.lanes[lane].plan;
     let chunk = chunks_seen(look, lane).saturating_sub(1);
-    let name = chunk_name(look.plan, plan, chunk);
-    let (_, steps) = name.rsplit_once(") ").filter(|_| plan.setup.chunk != look.plan.step)?;
+    let (_, steps) = in_steps(look.plan, plan, chunk)?;
     Some((
         format!("step {chunk} here {steps}"),
         format!(
-            "Steps in this panel are the chunks of {} itself, which are not the steps of the timeline: {name} of the timeline.",
-            plan.name
+            "Steps in this panel are the chunks of {} itself, which are not the steps of the timeline: {} of the timeline.",
+            plan.name,
+            chunk_name(look.plan, plan, chunk)
         ),
     ))
 }

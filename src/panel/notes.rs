@@ -4,9 +4,11 @@ use eframe::egui::{Label, RichText, ScrollArea, TextEdit, Ui, vec2};
 
 use super::common::plural;
 use super::{Look, Panel};
+use crate::app::bookmarks::rest;
 use crate::app::command::{Command, NoteCommand, ViewCommand, WindowCommand};
 use crate::app::focus;
 use crate::app::icon::{self, Icon};
+use crate::app::timeline::Timeline;
 use crate::widget::chart::SMALL;
 use crate::widget::palette::Ink;
 
@@ -60,6 +62,7 @@ fn field(ui: &mut Ui, name: &str, text: &str, hint: &str, rows: usize) -> Option
 /// The list of bookmarks: where each is, its caption to be edited, and a button that takes it away.
 fn bookmarks(ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
     let (all, total) = (&look.session.bookmarks, look.plan.stream.writes());
+    let time = Timeline::new(total, look.plan.step, None, look.session.view.speed, false);
     ui.horizontal(|ui| {
         small(ui, if all.is_empty() { "No bookmarks yet" } else { "Bookmarks" });
         let button = ui.button(RichText::new("Bookmark this moment…").size(SMALL));
@@ -70,7 +73,7 @@ fn bookmarks(ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
     for (at, bookmark) in all.iter().enumerate() {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
-            let here = nearest(look, bookmark.position) == look.writes;
+            let here = rest(&time, bookmark) == look.writes;
             let place = bookmark.position.to_string();
             let go = ui.add_sized(vec2(58.0, 20.0), eframe::egui::Button::selectable(here, place));
             let hover = if bookmark.position > total {
@@ -97,13 +100,4 @@ fn bookmarks(ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
             ui.add(Label::new(RichText::new(text).size(SMALL).color(ui.visuals().warn_fg_color)).truncate());
         }
     }
-}
-
-/// Where the playhead rests for a position.
-fn nearest(look: &Look<'_>, position: usize) -> usize {
-    let (step, total) = (look.plan.step, look.plan.stream.writes());
-    let position = position.min(total);
-    let below = position / step * step;
-    let above = (below + step).min(total);
-    if position - below <= above - position { below } else { above }
 }

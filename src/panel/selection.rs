@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+#[cfg(doc)]
+use crate::session::lesson::check::SUBJECTS;
+
 /// Something that can be looked at by itself: what the inspector speaks of, and what links lead to.
 ///
 /// Lanes are numbered as in [`crate::panel::Look::lanes`].
@@ -20,6 +23,21 @@ pub enum Subject {
     Step(usize),
     /// A lane.
     Lane(usize),
+}
+
+impl Subject {
+    /// What kind of thing it is, in a word: one of [`SUBJECTS`].
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Token(_) => "token",
+            Self::Centroid { .. } => "centroid",
+            Self::Slot { .. } => "slot",
+            Self::Read(_) => "read",
+            Self::Step(_) => "step",
+            Self::Lane(_) => "lane",
+        }
+    }
 }
 
 /// A second moment, held beside the current one.

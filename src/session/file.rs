@@ -162,8 +162,9 @@ impl Session {
         capture.into_iter().chain(self.lanes.iter_mut().filter_map(|lane| lane.weights.as_mut()))
     }
 
-    /// Writes the session, whole or not at all. A capture that it does not name by its content yet is read for its hash. The paths of a capture and of weights are made relative to the new file's folder
-    /// where what they name lies in it or in one of the two folders above; `base` is the folder that it is relative to now.
+    /// Writes the session, whole or not at all. A capture that it does not name by its content yet is read for its hash. The paths of a
+    /// capture and of weights are made relative to the new file's folder where what they name lies in it or in one of the two folders
+    /// above; `base` is the folder that it is relative to now.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -324,11 +325,10 @@ impl Mistake {
             None => format!("there are {}", expected.join(", ")),
         };
         let reason = match &self.error.code {
-            E::NoSuchStructField { found, .. } if migrate::came_later(found, version).is_some() => {
-                let since = migrate::came_later(found, version).unwrap_or(VERSION);
-                format!("the field `{found}` came with version {since}, but the file says `version: {version}`")
-            }
-            E::NoSuchStructField { found, expected, .. } => format!("there is no field `{found}`; {}", known(found, expected)),
+            E::NoSuchStructField { found, expected, .. } => match migrate::came_later(found, version) {
+                Some(since) => format!("the field `{found}` came with version {since}, but the file says `version: {version}`"),
+                None => format!("there is no field `{found}`; {}", known(found, expected)),
+            },
             E::NoSuchEnumVariant { found, expected, .. } => format!("`{found}` is not possible here; {}", known(found, expected)),
             E::MissingStructField { field, .. } => format!("the field `{field}` is missing"),
             E::DuplicateStructField { field, .. } => format!("the field `{field}` is there twice"),

@@ -64,6 +64,12 @@ pub fn of_file(path: &Path, cancel: &AtomicBool) -> io::Result<String> {
     Ok(hash)
 }
 
+/// The SHA-256 of what is in memory, in 64 hexadecimal digits.
+#[must_use]
+pub fn of_bytes(bytes: impl AsRef<[u8]>) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
 /// Bytes as hexadecimal digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {

@@ -231,13 +231,8 @@ fn value(spec: &ParamSpec, lane: &LaneSpec) -> Option<ParamValue> {
 }
 
 fn same(a: Option<&ParamValue>, b: Option<&ParamValue>) -> bool {
-    let number = |v: &ParamValue| match v {
-        ParamValue::Int(v) => Some(*v as f64),
-        ParamValue::Float(v) => Some(*v),
-        _ => None,
-    };
     match (a, b) {
-        (Some(a), Some(b)) => a == b || number(a).is_some_and(|a| Some(a) == number(b)),
+        (Some(a), Some(b)) => a == b || a.number().is_some_and(|a| Some(a) == b.number()),
         (a, b) => a == b,
     }
 }

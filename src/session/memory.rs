@@ -1,7 +1,7 @@
 //! How large a lane's trace will be, before it is computed.
 
 use super::plan::PlanLane;
-use crate::trace::{Axis, Heads, Width};
+use crate::trace::{Axis, Width};
 
 /// Bytes that the traces of all lanes of a run may hold together.
 pub const MAX_TRACE_BYTES: u64 = 4 << 30;
@@ -21,6 +21,17 @@ impl PlanLane {
         self.channel_bytes().map(|(_, bytes)| bytes).sum()
     }
 
+    /// How many entries a channel along this axis has once the lane's run is complete.
+    #[must_use]
+    pub fn entries(&self, axis: Axis) -> usize {
+        let stream = &self.setup.stream;
+        match axis {
+            Axis::Write => stream.writes(),
+            Axis::Read => stream.reads(),
+            Axis::Step => stream.chunks(self.setup.chunk),
+        }
+    }
+
     /// The largest channel of the lane's trace and its bytes.
     pub(super) fn largest_channel(&self) -> Option<(&'static str, u64)> {
         self.channel_bytes().max_by_key(|(_, bytes)| *bytes)
@@ -28,20 +39,11 @@ impl PlanLane {
 
     fn channel_bytes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let stream = &self.setup.stream;
-        let steps = stream.writes().div_ceil(self.setup.chunk);
         let kept = self.kind.params().iter().filter(|p| ["n_max", "cache"].contains(&p.name)).map(|p| self.setup.params.size(p.name));
         let listed = (self.setup.chunk + kept.max().unwrap_or(0)).min(stream.writes());
         self.channels.iter().map(move |spec| {
-            let heads = match spec.heads {
-                Heads::KeyValue => stream.kv_heads(),
-                Heads::Query => stream.query_heads(),
-            };
-            let entries = match spec.axis {
-                Axis::Write => stream.writes(),
-                Axis::Read => stream.reads(),
-                Axis::Step => steps,
-            };
-            let entries = heads as u64 * entries as u64;
+            let heads = spec.heads.count(stream.kv_heads(), stream.query_heads());
+            let entries = heads as u64 * self.entries(spec.axis) as u64;
             let numbers = match spec.width {
                 Width::Fixed(width) => entries * width as u64,
                 Width::Ragged => (entries * listed as u64).min(MAX_LISTED.max((heads * stream.writes()) as u64)),

@@ -101,16 +101,21 @@ impl Session {
     /// True if both run the same: they differ at most in what is looked at, what is said of them, and the lanes' colours.
     #[must_use]
     pub fn runs_as(&self, other: &Self) -> bool {
-        let mut like = other.clone();
-        like.view.clone_from(&self.view);
-        like.title.clone_from(&self.title);
-        like.caption.clone_from(&self.caption);
-        like.notes.clone_from(&self.notes);
-        like.bookmarks.clone_from(&self.bookmarks);
-        for (lane, own) in like.lanes.iter_mut().zip(&self.lanes) {
-            lane.colour = own.colour;
-        }
-        like == *self
+        // Every field is named, so that a new one is thought of.
+        let Self { version, title: _, caption: _, source, seed, lanes, backend, view: _, bookmarks: _, notes: _ } = self;
+        (version, source, seed, backend) == (&other.version, &other.source, &other.seed, &other.backend)
+            && lanes.len() == other.lanes.len()
+            && lanes.iter().zip(&other.lanes).all(|(own, other)| own.is_but_for_colour(other))
+    }
+
+    /// True if both differ at most in what is looked at.
+    #[must_use]
+    pub fn is_but_for_view(&self, other: &Self) -> bool {
+        // Every field is named, so that a new one is thought of.
+        let Self { version, title, caption, source, seed, lanes, backend, view: _, bookmarks, notes } = self;
+        (version, source, seed, backend) == (&other.version, &other.source, &other.seed, &other.backend)
+            && (title, caption, notes) == (&other.title, &other.caption, &other.notes)
+            && (lanes, bookmarks) == (&other.lanes, &other.bookmarks)
     }
 
     /// Takes another source. Lanes that nobody changed (the first ones, or those of the task's example) become those of the new
@@ -230,6 +235,13 @@ impl LaneSpec {
     #[must_use]
     pub fn new(name: &str, layer: &str, params: Params) -> Self {
         Self { name: name.to_owned(), layer: layer.to_owned(), params, enabled: true, weights: None, colour: None, hands: Vec::new() }
+    }
+
+    fn is_but_for_colour(&self, other: &Self) -> bool {
+        // Every field is named, so that a new one is thought of.
+        let Self { name, layer, params, enabled, weights, colour: _, hands } = self;
+        (name, layer, enabled) == (&other.name, &other.layer, &other.enabled)
+            && (params, weights, hands) == (&other.params, &other.weights, &other.hands)
     }
 
     /// The lanes that a source is first seen by: OVQ, LoLA, linear and full attention. LoLA has learned maps where there are any,

@@ -103,21 +103,16 @@ impl Way {
     }
 
     fn of_param(error: &ParamError, session: &Session) -> Self {
-        let (owner, name, unknown) = match error {
-            ParamError::Unknown { owner, name, .. } => (owner, name, true),
-            ParamError::Type { owner, name, .. } | ParamError::Range { owner, name, .. } | ParamError::Conflict { owner, name, .. } => {
-                (owner, name, false)
-            }
-        };
+        let (owner, name, value) = error.about();
         // A text that is too long is named with its unit, `text (bytes)`.
         let name = name.split(" (").next().unwrap_or(name);
-        if let Some(at) = session.lanes.iter().position(|l| l.name == *owner) {
+        if let Some(at) = session.lanes.iter().position(|l| l.name == owner) {
             let lane = Self::to("lanes").index(at);
             let known = kind(&session.lanes[at].layer).is_some_and(|k| k.params().iter().any(|p| p.name == name));
-            return if known || unknown { lane.field("params").field(name) } else { lane };
+            return if known || value.is_none() { lane.field("params").field(name) } else { lane };
         }
         match &session.source {
-            Source::Task(task) if *owner == format!("task {}", task.name) => Self::to("source").field("Task").field("params").field(name),
+            Source::Task(task) if owner == format!("task {}", task.name) => Self::to("source").field("Task").field("params").field(name),
             _ => Self::default(),
         }
     }
@@ -378,22 +373,17 @@ pub fn prefix(path: &Path, error: &PlanError) -> String {
 /// True unless the value that an error complains of is another one in the file.
 fn agrees(error: &PlanError, session: &Session) -> bool {
     let (PlanError::Param(error) | PlanError::Task(TaskError::Param(error))) = error else { return true };
-    let (owner, name, value) = match error {
-        ParamError::Unknown { owner, name, .. } => (owner, name, None),
-        ParamError::Type { owner, name, value, .. }
-        | ParamError::Range { owner, name, value, .. }
-        | ParamError::Conflict { owner, name, value, .. } => (owner, name, Some(value)),
-    };
-    let (params, specs) = match (session.lanes.iter().find(|l| l.name == *owner), &session.source) {
+    let (owner, name, value) = error.about();
+    let (params, specs) = match (session.lanes.iter().find(|l| l.name == owner), &session.source) {
         (Some(lane), _) => (&lane.params, kind(&lane.layer).map_or(&[][..], |k| k.params())),
         (None, Source::Task(source)) => (&source.params, task(&source.name).map_or(&[][..], |t| t.params())),
         (None, Source::Capture(_)) => return false,
     };
     let Some(value) = value else { return params.get(name).is_some() };
-    let default = || specs.iter().find(|s| s.name == name).map_or_else(|| value.clone(), |s| words(s.default_value().as_ref()));
+    let default = || specs.iter().find(|s| s.name == name).map_or_else(|| value.to_owned(), |s| words(s.default_value().as_ref()));
     let set = params.get(name).map_or_else(default, |set| words(Some(set)));
     // A text is complained of by its length.
-    set == *value || set.parse::<f64>().is_ok_and(|set| Ok(set) == value.parse::<f64>()) || name.ends_with(" (bytes)")
+    set == value || set.parse::<f64>().is_ok_and(|set| Ok(set) == value.parse::<f64>()) || name.ends_with(" (bytes)")
 }
 
 /// A value as messages have it.

@@ -156,15 +156,14 @@ impl Plan {
     /// As [`Plan::new`], and [`PlanError::Cancelled`].
     pub fn with_cancel(session: &Session, base_dir: Option<&Path>, cancel: &AtomicBool) -> Result<Self, PlanError> {
         // A lane that is switched off runs at the next click: what is wrong with it is wrong now.
-        for (at, lane) in session.lanes.iter().enumerate().filter(|(_, l)| !l.enabled) {
+        let mut off = session.lanes.iter().enumerate().filter(|(_, l)| !l.enabled).peekable();
+        if off.peek().is_some() {
             check_names(&session.lanes)?;
+        }
+        for (at, lane) in off {
             resolve_lane(session, at, lane, 0)?;
         }
-        let load = |base: Option<&Path>| {
-            hash::check(&session.source, base, cancel)?;
-            load(session, base).map(Arc::new)
-        };
-        let plan = Self::on(session, base_dir, load, cancel)?;
+        let plan = Self::on(session, base_dir, |base| load_checked(session, base, cancel), cancel)?;
         plan.check_memory(MAX_TRACE_BYTES)?;
         Ok(plan)
     }
@@ -197,8 +196,6 @@ impl Plan {
         stream: impl FnOnce(Option<&Path>) -> Result<Arc<Stream>, PlanError>,
         cancel: &AtomicBool,
     ) -> Result<Self, PlanError> {
-        check_enabled(&session.lanes)?;
-        check_names(&session.lanes)?;
         let (resolved, step) = resolve_lanes(session)?;
         let stream = stream(base_dir)?;
         let mut made = Made::default();
@@ -213,8 +210,6 @@ impl Plan {
     /// # Errors
     /// The first thing that does not fit together.
     pub(super) fn restored(session: &Session, stream: &Arc<Stream>, saved: Vec<Restored>) -> Result<Self, PlanError> {
-        check_enabled(&session.lanes)?;
-        check_names(&session.lanes)?;
         let (resolved, step) = resolve_lanes(session)?;
         if resolved.len() != saved.len() {
             return Err(PlanError::NoLane);
@@ -265,8 +260,10 @@ pub(super) struct Restored {
     pub repeated: bool,
 }
 
-/// The lanes that run, each by itself, and the step of the timeline.
+/// The lanes that run, checked as a list and each by itself, and the step of the timeline.
 fn resolve_lanes(session: &Session) -> Result<(Vec<ResolvedLane>, usize), PlanError> {
+    check_enabled(&session.lanes)?;
+    check_names(&session.lanes)?;
     let colours = lanes::colours(&session.lanes);
     let enabled = session.lanes.iter().enumerate().filter(|(_, l)| l.enabled);
     let resolved = enabled.map(|(at, lane)| resolve_lane(session, at, lane, colours[at])).collect::<Result<Vec<_>, _>>()?;
@@ -313,14 +310,9 @@ impl ResolvedLane {
         if made.unit.as_ref().is_some_and(|unit| Arc::ptr_eq(unit, &own)) {
             notes.extend_from_slice(&own.labels().notes[stream.labels().notes.len()..]);
         }
-        let chunk = self.kind.chunk(&self.params).unwrap_or(step);
-        let (params, hands) = (self.params.clone(), self.hands.clone().into());
-        let setup = Setup { stream: own, params, arrays: Arc::new(learned.arrays), chunk, hands };
-        self.kind.check(&setup)?;
+        let setup = self.setup(own, learned.arrays, step)?;
         let setup = fitting::fit(self.kind, setup, samples, &mut notes, cancel)?;
-        if let Some((index, hand, reason)) = hand::first_wrong(self.kind, &setup) {
-            return Err(PlanError::Hand { lane: self.name, index, hand, reason });
-        }
+        self.check_hands(&setup)?;
         notes.extend(self.kind.notes(&setup));
         notes.extend(setup.hands.iter().map(|h| hand::note(h, setup.chunk)));
         Ok(self.finish(stream, setup, notes))
@@ -337,16 +329,27 @@ impl ResolvedLane {
         }
     }
 
+    /// What the layer is built from, checked against its own stream; what it is fitted to comes next.
+    fn setup(&self, stream: Arc<Stream>, arrays: Arrays, step: usize) -> Result<Setup, PlanError> {
+        let chunk = self.kind.chunk(&self.params).unwrap_or(step);
+        let (params, hands) = (self.params.clone(), self.hands.clone().into());
+        let setup = Setup { stream, params, arrays: Arc::new(arrays), chunk, hands };
+        self.kind.check(&setup)?;
+        Ok(setup)
+    }
+
+    fn check_hands(&self, setup: &Setup) -> Result<(), PlanError> {
+        match hand::first_wrong(self.kind, setup) {
+            Some((index, hand, reason)) => Err(PlanError::Hand { lane: self.name.clone(), index, hand, reason }),
+            None => Ok(()),
+        }
+    }
+
     /// The lane as it was planned before.
     fn restore(self, saved: Restored, stream: &Arc<Stream>, made: &mut Made, step: usize) -> Result<PlanLane, PlanError> {
         let own = self.own_stream(stream, saved.repeated, made);
-        let chunk = self.kind.chunk(&self.params).unwrap_or(step);
-        let (params, hands) = (self.params.clone(), self.hands.clone().into());
-        let setup = Setup { stream: own, params, arrays: Arc::new(saved.arrays), chunk, hands };
-        self.kind.check(&setup)?;
-        if let Some((index, hand, reason)) = hand::first_wrong(self.kind, &setup) {
-            return Err(PlanError::Hand { lane: self.name, index, hand, reason });
-        }
+        let setup = self.setup(own, saved.arrays, step)?;
+        self.check_hands(&setup)?;
         Ok(self.finish(stream, setup, saved.notes))
     }
 
@@ -421,7 +424,11 @@ pub fn check_names(lanes: &[LaneSpec]) -> Result<(), PlanError> {
 /// # Errors
 /// If the capture cannot be read or is another than the session names, or the task cannot be as it is set.
 pub fn load_stream(session: &Session, base_dir: Option<&Path>) -> Result<Arc<Stream>, PlanError> {
-    hash::check(&session.source, base_dir, &AtomicBool::new(false))?;
+    load_checked(session, base_dir, &AtomicBool::new(false))
+}
+
+fn load_checked(session: &Session, base_dir: Option<&Path>, cancel: &AtomicBool) -> Result<Arc<Stream>, PlanError> {
+    hash::check(&session.source, base_dir, cancel)?;
     load(session, base_dir).map(Arc::new)
 }
 

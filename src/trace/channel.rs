@@ -36,6 +36,17 @@ pub enum Heads {
     Query,
 }
 
+impl Heads {
+    /// How many they are, of so many heads of each kind.
+    #[must_use]
+    pub fn count(self, kv_heads: usize, query_heads: usize) -> usize {
+        match self {
+            Self::KeyValue => kv_heads,
+            Self::Query => query_heads,
+        }
+    }
+}
+
 /// How many numbers one entry has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Width {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use super::block::{Piece, TraceBlock, Values};
-use super::channel::{Axis, ChannelSpec, Heads, Kind, Width};
+use super::channel::{Axis, ChannelSpec, Kind, Width};
 
 /// Why a block cannot be appended: always a mistake in a layer, never of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -214,10 +214,7 @@ impl LaneTrace {
     /// An empty trace for a layer's channels over a stream's heads.
     #[must_use]
     pub fn new(specs: &[ChannelSpec], kv_heads: usize, query_heads: usize) -> Self {
-        let heads = |spec: &ChannelSpec| match spec.heads {
-            Heads::KeyValue => kv_heads,
-            Heads::Query => query_heads,
-        };
+        let heads = |spec: &ChannelSpec| spec.heads.count(kv_heads, query_heads);
         Self { channels: specs.iter().map(|s| Channel::new(s.clone(), heads(s))).collect(), generation: 0 }
     }
 
@@ -234,10 +231,7 @@ impl LaneTrace {
         if channels.len() != specs.len() {
             return Err(StoreError::Unknown(channels.len()));
         }
-        let heads = |spec: &ChannelSpec| match spec.heads {
-            Heads::KeyValue => kv_heads,
-            Heads::Query => query_heads,
-        };
+        let heads = |spec: &ChannelSpec| spec.heads.count(kv_heads, query_heads);
         let each = specs.iter().zip(channels).map(|(spec, (entries, columns))| Channel::filled(spec, heads(spec), entries, columns));
         Ok(Self { channels: each.collect::<Result<_, _>>()?, generation: 1 })
     }
@@ -288,7 +282,7 @@ impl LaneTrace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::channel::Tolerance;
+    use crate::trace::channel::{Heads, Tolerance};
 
     fn spec(name: &'static str, width: Width, kind: Kind) -> ChannelSpec {
         ChannelSpec {

@@ -15,10 +15,10 @@ pub fn names(names: &[&str], room: f32, width: &dyn Fn(char) -> f32) -> Vec<Stri
     let goes_on = |(i, a): (usize, &&str)| names.iter().enumerate().any(|(j, b)| i != j && a.starts_with(b));
     let first = if names.iter().enumerate().any(goes_on) { (0.75, true) } else { (0.0, false) };
     let ways = [first, (0.75, true), (1.0, true), (0.75, false), (1.0, false), (0.0, false)];
-    let mut cut = ways.map(|way| names.iter().map(|n| if wide(n) <= room { (*n).to_owned() } else { one(n, room, width, way) }).collect());
+    let cut =
+        |way| -> Vec<String> { names.iter().map(|n| if wide(n) <= room { (*n).to_owned() } else { one(n, room, width, way) }).collect() };
     let apart = |cut: &Vec<String>| cut.iter().enumerate().all(|(i, a)| cut[..i].iter().all(|b| a != b));
-    let best = cut.iter().position(apart).unwrap_or(0);
-    std::mem::take(&mut cut[best])
+    ways.into_iter().map(cut).find(apart).unwrap_or_else(|| cut(first))
 }
 
 /// One name, with at most the part `share` of the room for its end, in whole words or not.

@@ -100,7 +100,10 @@ impl Shades {
     #[must_use]
     pub fn key(self) -> (u32, u32, u8) {
         match self {
-            Self::Range(range) => (range.min.to_bits(), range.max.to_bits(), range.reading as u8),
+            Self::Range(range) => {
+                let (min, max, reading) = range.key();
+                (min, max, reading as u8)
+            }
             Self::Symlog(symlog) => (symlog.threshold.to_bits(), symlog.most.to_bits(), u8::MAX),
         }
     }

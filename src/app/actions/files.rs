@@ -11,7 +11,6 @@ use crate::app::dialogs::{CaptureChoice, Dialog, LostCapture, Next};
 use crate::app::export_dialog::{ExportForm, What};
 use crate::app::jobs::{Done, Opened, Purpose, Refused, SaveTrace, ToRun};
 use crate::app::layout::PanelLayout;
-use crate::app::state::Run;
 use crate::engine::RunId;
 use crate::export::ExportError;
 use crate::session::plan::PlanError;
@@ -183,8 +182,7 @@ impl App {
 
     /// Once the session that came with a trace has been run here, says whether the trace is the same.
     pub(in crate::app) fn compare_with_file(&mut self) {
-        let over = |r: &&Run| r.ended && r.error.is_none() && r.saved.is_none() && r.reached >= r.plan.stream.writes();
-        let Some(run) = self.runs.current().filter(over) else { return };
+        let Some(run) = self.runs.current().filter(|r| r.saved.is_none() && r.complete()) else { return };
         let like = |came: &(Session, Made)| {
             // Where it is computed is no change of what is.
             let backend = run.plan.session.backend;
@@ -250,9 +248,7 @@ impl App {
 
     /// Saves the session with what its run has written, if the run is complete and of the session as it is set.
     pub fn save_with_trace(&mut self, path: PathBuf) {
-        let of_session = !self.planning && !self.runs.waiting() && self.problem.is_none();
-        let complete = |r: &&Run| of_session && r.ended && r.error.is_none() && r.reached >= r.plan.stream.writes();
-        let Some((run, backend)) = self.runs.current().filter(complete).and_then(|r| Some((r, r.backend.clone()?))) else {
+        let Some((run, backend)) = self.run_of_session().and_then(|r| Some((r, r.backend.clone()?))) else {
             let message = "The run is not complete, or is not that of the session as it is set; it can be saved with its trace when it is.";
             self.dialogs.error("Save with trace: not written", message);
             self.after_saving = None;

@@ -14,7 +14,7 @@ use crate::session::plan::Plan;
 impl App {
     /// The heads that are shown, counted as in the plan's stream.
     fn heads_shown(&self, plan: &Plan) -> HeadsShown {
-        crate::app::paint::heads_shown(plan, &self.session.view)
+        HeadsShown::of(&plan.stream, &self.session.view)
     }
 
     /// Runs to the next event of the filter, or the one before, and selects what it is about.

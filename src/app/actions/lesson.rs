@@ -12,10 +12,9 @@ use crate::app::dialogs::Next;
 use crate::app::jobs::{self, Done, Opened, Purpose, ToRun};
 use crate::app::lesson::editor::{self, Moment};
 use crate::app::lesson::{EditCommand, Editing, LessonCommand, Playing, arrangement, seen_from};
-use crate::app::paint::heads_shown;
 use crate::app::state::Run;
 use crate::layer;
-use crate::metric::events::{Criteria, EventKind, LaneEvents};
+use crate::metric::events::{Criteria, EventKind, HeadsShown, LaneEvents};
 use crate::panel::{PANELS, Subject};
 use crate::session::Session;
 use crate::session::lesson::check::Answer;
@@ -42,7 +41,7 @@ impl App {
                     self.start_lesson(name);
                 }
             }
-            LessonCommand::Open => self.jobs.pick(Purpose::OpenLesson, String::new()),
+            LessonCommand::Open => self.pick(Purpose::OpenLesson, String::new()),
             LessonCommand::New => self.editing = Some(Editing::new(self.session().with_absolute_paths(self.base().as_deref()))),
             LessonCommand::Edit => {
                 if let Some(playing) = &self.playing {
@@ -76,16 +75,20 @@ impl App {
         }
     }
 
-    /// Starts one of the lessons inside the program where it was left; one that was played to its end begins again.
+    /// Starts one of the lessons inside the program.
     pub(in crate::app) fn start_lesson(&mut self, name: &'static str) {
         let Some(found) = lesson(name) else { return };
-        let reached = self.preferences.lessons.get(name).copied().unwrap_or_default();
-        let at = if reached.ended { 0 } else { reached.step };
-        self.prepare_lesson(Arc::clone(found), name.to_owned(), None, at);
+        self.resume_lesson(Arc::clone(found), name.to_owned(), None);
+    }
+
+    /// Plays a lesson from where it was left; one that was played to its end from its first step.
+    pub(in crate::app) fn resume_lesson(&mut self, lesson: Arc<Lesson>, key: String, path: Option<PathBuf>) {
+        let reached = self.preferences.lessons.get(&key).copied().unwrap_or_default();
+        self.prepare_lesson(lesson, key, path, if reached.ended { 0 } else { reached.step });
     }
 
     /// Checks and loads a lesson's session, beside the window; [`Done::Lesson`] follows.
-    pub(in crate::app) fn prepare_lesson(&mut self, lesson: Arc<Lesson>, key: String, path: Option<PathBuf>, at: usize) {
+    fn prepare_lesson(&mut self, lesson: Arc<Lesson>, key: String, path: Option<PathBuf>, at: usize) {
         self.notice = Some(format!("Opening the lesson {}", lesson.title));
         self.jobs.run(move || {
             let mut session = lesson.session_at(at);
@@ -188,8 +191,8 @@ impl App {
             traces: &run.traces,
             complete,
             writes: basis.writes,
-            heads: heads_shown(&run.plan, &self.session.view),
-            subject: s.subject.map(subject_name),
+            heads: HeadsShown::of(&run.plan.stream, &self.session.view),
+            subject: s.subject.map(Subject::kind),
             token: s.token,
             read: s.read,
             pinned: s.pin.is_some(),
@@ -208,10 +211,10 @@ impl App {
 
     /// What can be judged and recorded now.
     fn basis(&self, run: &Run) -> Basis {
-        let (s, ended) = (&self.selection, run.ended && run.error.is_none());
+        let s = &self.selection;
         Basis {
             run: run.id,
-            complete: ended && !self.planning && !self.runs.waiting() && self.problem.is_none(),
+            complete: self.run_of_session().is_some(),
             writes: self.timeline.writes(),
             looked_at: (s.token, s.read, s.subject, s.pin.is_some()),
             panels: Vec::new(),
@@ -253,9 +256,9 @@ impl App {
             }
             EditCommand::Save => match editing.path.clone() {
                 Some(path) => self.save_lesson(path),
-                None => self.jobs.pick(Purpose::SaveLesson, "lesson.ron".to_owned()),
+                None => self.pick(Purpose::SaveLesson, "lesson.ron".to_owned()),
             },
-            EditCommand::SaveAs => self.jobs.pick(Purpose::SaveLesson, "lesson.ron".to_owned()),
+            EditCommand::SaveAs => self.pick(Purpose::SaveLesson, "lesson.ron".to_owned()),
             EditCommand::Close if editing.edited => {
                 // Closing by mistake must not lose what was made.
                 self.dialogs.push(crate::app::dialogs::Dialog::UnsavedLesson);
@@ -295,7 +298,7 @@ impl App {
         if let Some(read) = self.selection.read {
             holds.push((format!("Read {read} is selected"), Check::Read { index: Some(read) }));
         }
-        if let Some(subject) = self.selection.subject.map(subject_name) {
+        if let Some(subject) = self.selection.subject.map(Subject::kind) {
             holds.push((format!("A {subject} is selected"), Check::Selected(subject.to_owned())));
         }
         if let Some(run) = run {
@@ -313,11 +316,7 @@ impl App {
                 let spec = layer::kind(&lane.layer).and_then(|k| k.params().iter().find(|p| p.name == param.as_str()));
                 let title = spec.map_or(param.as_str(), |s| s.title);
                 let name = format!("{}.{param}", lane.name);
-                let number = match value {
-                    crate::param::ParamValue::Int(i) => Some(*i as f64),
-                    crate::param::ParamValue::Float(x) => Some(*x),
-                    _ => None,
-                };
+                let number = value.number();
                 let word = number.is_none().then(|| value.to_string());
                 holds.push((format!("{} has {title} {value}", lane.name), Check::Param { name, least: number, most: number, word }));
             }
@@ -329,22 +328,10 @@ impl App {
     fn events_here(&self, lane: usize) -> Vec<EventKind> {
         let Some(run) = self.runs.current() else { return Vec::new() };
         let (writes, criteria) = (self.timeline.writes(), Criteria::default());
-        let heads = heads_shown(&run.plan, &self.session.view);
+        let heads = HeadsShown::of(&run.plan.stream, &self.session.view);
         let events = LaneEvents::new(&run.plan, lane, &run.traces[lane], heads, &criteria);
         let here =
             |scan: &usize| events.forwards(*scan, 0).find(|hit| hit.seen as usize >= writes).is_some_and(|hit| hit.seen as usize == writes);
         (0..events.scans()).filter(here).map(|scan| events.kind(scan)).collect()
-    }
-}
-
-/// What [`Check::Selected`] calls it.
-fn subject_name(subject: Subject) -> &'static str {
-    match subject {
-        Subject::Token(_) => "token",
-        Subject::Centroid { .. } => "centroid",
-        Subject::Slot { .. } => "slot",
-        Subject::Read(_) => "read",
-        Subject::Step(_) => "step",
-        Subject::Lane(_) => "lane",
     }
 }

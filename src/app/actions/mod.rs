@@ -88,8 +88,7 @@ impl App {
             }
             Done::LessonRead { path, lesson } => {
                 let key = path.display().to_string();
-                let reached = self.preferences.lessons.get(&key).copied().unwrap_or_default();
-                self.prepare_lesson(lesson, key, Some(path), if reached.ended { 0 } else { reached.step });
+                self.resume_lesson(lesson, key, Some(path));
             }
             Done::Picked { purpose, path: Some(path), .. } => self.path_given(purpose, path),
             Done::Picked { purpose, path: None, at_once: true } => {
@@ -117,7 +116,7 @@ impl App {
         match answer {
             Answer::Path { purpose, path } => self.path_given(purpose, path),
             Answer::NoPath(purpose) => self.path_refused(purpose),
-            Answer::ChooseFolder => self.jobs.pick(Purpose::Trace, String::new()),
+            Answer::ChooseFolder => self.pick(Purpose::Trace, String::new()),
             Answer::Export { form, request, folder } => {
                 self.export_trace(form.run, request, folder);
                 self.export_form = Some(form);

@@ -1,6 +1,6 @@
 //! Pictures that the window takes of itself and of its panels: asked for, drawn, handed to the threads that write them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -120,13 +120,10 @@ impl App {
             };
             let name = match order.subject {
                 Subject::Window => self.suggested(extension),
-                Subject::Panel(panel) => {
-                    let stem = self.path.as_deref().and_then(Path::file_stem).map_or_else(|| "session".into(), |s| s.to_string_lossy());
-                    format!("{stem}-{panel}.{extension}")
-                }
+                Subject::Panel(panel) => format!("{}-{panel}.{extension}", self.stem()),
             };
             self.desk.waiting = Some(order);
-            self.jobs.pick(purpose, name);
+            self.pick(purpose, name);
         }
         ctx.request_repaint();
     }

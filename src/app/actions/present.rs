@@ -4,6 +4,7 @@
 use eframe::egui::{Context, Key, Modifiers, Popup, ViewportCommand};
 
 use crate::app::app::App;
+use crate::app::bookmarks;
 use crate::app::command::{Command, TimeCommand, WindowCommand};
 use crate::app::theme;
 
@@ -45,13 +46,11 @@ impl App {
 
     /// To the next bookmark, or the next step where the session has none.
     fn next_moment(&self, forwards: bool) -> TimeCommand {
-        let here = self.timeline.writes();
-        let marks = self.session.bookmarks.iter().map(|b| b.position);
-        let found = if forwards { marks.filter(|p| *p > here).min() } else { marks.filter(|p| *p < here).max() };
-        match found {
-            Some(position) => TimeCommand::Seek(position),
-            None if self.session.bookmarks.is_empty() => TimeCommand::Step(if forwards { 1 } else { -1 }),
-            None => TimeCommand::Seek(here),
+        let bookmarks = &self.session.bookmarks;
+        match bookmarks::next(bookmarks, &self.timeline, forwards) {
+            Some(at) => TimeCommand::Seek(bookmarks[at].position),
+            None if bookmarks.is_empty() => TimeCommand::Step(if forwards { 1 } else { -1 }),
+            None => TimeCommand::Seek(self.timeline.writes()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Commands for the window: files are asked for, panels, the look of it all.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -11,10 +12,12 @@ use crate::app::commands::COMMANDS;
 use crate::app::dialogs::Dialog;
 use crate::app::facts::Index;
 use crate::app::jobs::Purpose;
+use crate::app::layout::entry;
 use crate::app::menu::MenuLook;
+use crate::app::paint::Around;
 use crate::app::undo::Thing;
 use crate::app::{hand, inspector, paint, palette, presets};
-use crate::panel::{Look, PANELS, WindowLane};
+use crate::panel::WindowLane;
 use crate::session::saved;
 
 impl App {
@@ -173,20 +176,8 @@ impl App {
     fn by_hand(&self) -> Vec<palette::Item> {
         let Some(run) = self.runs.current() else { return Vec::new() };
         let lanes = paint::lane_looks(run, &self.session, true, true);
-        let heads = paint::heads_shown(&run.plan, &self.session.view);
-        let look = Look {
-            plan: &run.plan,
-            session: &self.session,
-            lanes: &lanes,
-            writes: self.timeline.writes(),
-            reached: run.reached,
-            kv_head: heads.kv,
-            query_head: heads.query,
-            selection: &self.selection,
-            lane: WindowLane::default(),
-            studies: &self.studies,
-            states: &self.states,
-        };
+        let Self { session, timeline, selection, studies, states, .. } = self;
+        let look = Around { session, timeline, selection, lane: WindowLane::default(), studies, states }.look(run, &lanes);
         inspector::held(&look).map_or_else(Vec::new, |subject| hand::items(&look, &mut Index::default(), subject))
     }
 
@@ -279,9 +270,14 @@ impl App {
         self.dialogs.push(Dialog::Path { purpose, text, note });
     }
 
+    /// What a new file of this kind would be called.
     pub(in crate::app) fn suggested(&self, extension: &str) -> String {
-        let stem = self.path.as_deref().and_then(Path::file_stem).map_or_else(|| "session".into(), |s| s.to_string_lossy().into_owned());
-        format!("{stem}.{extension}")
+        format!("{}.{extension}", self.stem())
+    }
+
+    /// The session's file without its extension; `session` where it has no file.
+    pub(in crate::app) fn stem(&self) -> Cow<'_, str> {
+        self.path.as_deref().and_then(Path::file_stem).map_or_else(|| "session".into(), std::ffi::OsStr::to_string_lossy)
     }
 }
 
@@ -298,5 +294,5 @@ fn size_of(act: PanelAct) -> Option<(bool, bool)> {
 
 /// What a panel is called on its tab.
 fn panel_title(name: &str) -> &str {
-    PANELS.iter().find(|p| p.name == name).map_or(name, |p| p.title)
+    entry(name).map_or(name, |p| p.title)
 }

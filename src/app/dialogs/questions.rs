@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use eframe::egui::{Button, Key, Label, RichText, TextEdit, Ui};
+use eframe::egui::{Button, Key, Label, RichText, Ui};
 
-use super::{Answer, CaptureChoice, LostCapture, RecoverChoice, heading};
+use super::{Answer, CaptureChoice, LostCapture, RecoverChoice, field, heading};
 use crate::panel::common::plural;
 
 /// Words that wrap.
@@ -69,14 +69,8 @@ pub(super) fn recover(ui: &mut Ui, file: &Path, when: &str, what: &str) -> Optio
 /// The caption of a bookmark.
 pub(super) fn bookmark(ui: &mut Ui, position: usize, text: &mut String, known: bool, close: &mut bool) -> Option<Answer> {
     heading(ui, &format!("Bookmark after {}", plural(position, "write", "writes")));
-    let field =
-        ui.add(TextEdit::singleline(text).desired_width(f32::INFINITY).hint_text("what there is to see here")).accessible_name("Caption");
     let fresh = ui.make_persistent_id("bookmark field");
-    if !ui.data(|d| d.get_temp::<bool>(fresh).unwrap_or(false)) {
-        ui.data_mut(|d| d.insert_temp(fresh, true));
-        field.request_focus();
-    }
-    let entered = field.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
+    let entered = field(ui, fresh, text, "what there is to see here", "Caption");
     ui.add_space(8.0);
     let mut caption = None;
     ui.horizontal(|ui| {

@@ -19,7 +19,7 @@ use crate::app::facts::{self, Index};
 use crate::app::neighbours::{self, Neighbour};
 use crate::app::theme;
 use crate::app::timeline_bar::token_text;
-use crate::panel::common::{link, swatch, whole_link};
+use crate::panel::common::{link, role_name, swatch, whole_link};
 use crate::panel::formula::exact::{Exact, Kept, LaneAt, Rest, RunKey};
 use crate::panel::{Look, Subject};
 
@@ -275,7 +275,7 @@ fn role(ui: &mut Ui, look: &Look<'_>, write: usize) {
     ui.horizontal(|ui| {
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         ui.painter().rect_filled(rect, 5.0, theme::role_colour(role, labels.roles.marked, dark));
-        ui.label(labels.roles.names.get(role as usize).map_or("token", String::as_str));
+        ui.label(role_name(&look.plan.stream, write));
         ui.weak(format!("written in step {}", write / look.plan.step));
     });
 }

@@ -178,6 +178,22 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_selected_is_called_as_lessons_call_it() {
+        use crate::panel::Subject;
+        use crate::session::lesson::check::SUBJECTS;
+        let (lane, row, write) = (0, 0, 0);
+        let all = [
+            Subject::Token(0),
+            Subject::Centroid { lane, row },
+            Subject::Slot { lane, write },
+            Subject::Read(0),
+            Subject::Step(0),
+            Subject::Lane(0),
+        ];
+        assert_eq!(all.map(Subject::kind), SUBJECTS);
+    }
+
+    #[test]
     fn a_step_that_asks_for_nothing_is_done_when_it_is_seen() {
         let (_, lesson) = lessons().iter().find(|(name, _)| *name == "real_model").unwrap();
         let last = lesson.steps.len() - 1;

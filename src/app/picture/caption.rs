@@ -1,11 +1,9 @@
 //! What a picture is of, in words: the line under a figure, and the metadata of every file.
 
-use sha2::{Digest, Sha256};
-
 use super::Subject;
 use crate::app::App;
 use crate::session::Session;
-use crate::session::hash::hex;
+use crate::session::hash::of_bytes;
 
 /// What wrote the file.
 pub const PROGRAM: &str = concat!("Mnemoscope ", env!("CARGO_PKG_VERSION"));
@@ -43,7 +41,7 @@ impl Caption {
 /// The SHA-256 of a session's text in hexadecimal digits; empty if it has no text (a path that is no Unicode).
 #[must_use]
 pub fn session_hash(session: &Session) -> String {
-    session.to_ron().map_or_else(|_| String::new(), |text| hex(&Sha256::digest(text)))
+    session.to_ron().map_or_else(|_| String::new(), of_bytes)
 }
 
 impl App {
@@ -51,9 +49,8 @@ impl App {
     #[must_use]
     pub fn caption(&self, subject: Subject, session: &str) -> Option<Caption> {
         let plan = &self.runs.current()?.plan;
-        let heads = super::super::paint::heads_shown(plan, &self.session.view);
-        let stream = &plan.stream.labels().title;
-        let titled = if self.session.title.is_empty() { stream } else { &self.session.title };
+        let heads = crate::metric::events::HeadsShown::of(&plan.stream, &self.session.view);
+        let titled = self.titled(plan);
         let lanes: Vec<&str> = plan.lanes.iter().map(|l| l.name.as_str()).collect();
         let time = &self.timeline;
         let mut text = format!(
@@ -92,7 +89,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.ron");
         Session::default().save(&path, None).unwrap();
-        let of_file: String = hex(&Sha256::digest(std::fs::read(&path).unwrap()));
+        let of_file = of_bytes(std::fs::read(&path).unwrap());
         assert_eq!(session_hash(&Session::open(&path).unwrap()), of_file);
         assert_ne!(session_hash(&Session { seed: 1, ..Session::default() }), of_file);
     }

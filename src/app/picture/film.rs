@@ -186,7 +186,7 @@ fn numbered(
     steps: &[usize],
     mut take: impl FnMut(usize) -> Result<(RgbaImage, Caption), FilmError>,
 ) -> Result<(), FilmError> {
-    let failed = |e: std::io::Error| WriteError { file: folder.display().to_string(), reason: e.to_string() };
+    let failed = |e: std::io::Error| WriteError::of(folder, &e);
     let new = !folder.exists();
     std::fs::create_dir_all(folder).map_err(failed)?;
     let written = (|| {

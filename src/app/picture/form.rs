@@ -5,6 +5,7 @@ use eframe::egui::{self, Button, ComboBox, DragValue, Grid, Id, Modal, RichText,
 use super::film::{FPS, Reel};
 use super::{FIGURE, Subject};
 use crate::panel::PANELS;
+use crate::panel::common::plural;
 
 /// Points of a figure, either way.
 const SIDES: std::ops::RangeInclusive<u32> = 200..=4000;
@@ -160,12 +161,10 @@ fn words(order: &Order) -> String {
     match order.format {
         Format::Svg => "Vector marks and real text, with the caption, the step and the session's hash in the file.".to_owned(),
         Format::Png => "With the caption, the step and the session's hash in the file.".to_owned(),
-        Format::Apng | Format::Frames => {
-            let each = if frames == 1 { "frame" } else { "frames" };
-            format!(
-                "{frames} {each}, {:.1} s. It is drawn beside the window, which stays free; panels are as they are at first.",
-                frames as f32 / order.fps
-            )
-        }
+        Format::Apng | Format::Frames => format!(
+            "{}, {:.1} s. It is drawn beside the window, which stays free; panels are as they are at first.",
+            plural(frames, "frame", "frames"),
+            frames as f32 / order.fps
+        ),
     }
 }

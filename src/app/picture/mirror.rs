@@ -2,7 +2,7 @@
 //! painted in a frame.
 
 use eframe::egui::epaint::ClippedShape;
-use eframe::egui::{Context, FullOutput, Plugin, TextureId, Ui};
+use eframe::egui::{Context, FullOutput, Plugin, Ui};
 
 use super::textures::Textures;
 use crate::app::offscreen::plots;
@@ -20,8 +20,6 @@ pub struct Taken {
 #[derive(Debug, Default)]
 pub struct Mirror {
     textures: Textures,
-    /// What the last frame freed: it still painted it.
-    freed: Vec<TextureId>,
     /// Passes that have begun and not ended: panels in windows of their own are drawn within the main window's.
     depth: usize,
     wanted: bool,
@@ -67,8 +65,6 @@ impl Plugin for Mirror {
 
     fn output_hook(&mut self, _ctx: &Context, output: &mut FullOutput) {
         self.depth = self.depth.saturating_sub(1);
-        self.textures.forget(self.freed.drain(..));
-        self.freed.extend(output.textures_delta.free.iter().copied());
         self.textures.update(&output.textures_delta);
         if self.depth == 0 {
             self.described = output.platform_output.accesskit_update.is_some();

@@ -20,6 +20,7 @@ pub mod scene;
 pub mod svg;
 pub mod textures;
 
+use crate::app::layout::entry;
 use crate::panel::PANELS;
 use crate::param::nearest;
 
@@ -42,7 +43,7 @@ impl Subject {
     /// # Errors
     /// A sentence with the nearest name, or with all of them.
     pub fn panel(name: &str) -> Result<Self, String> {
-        if let Some(entry) = PANELS.iter().find(|p| p.name == name) {
+        if let Some(entry) = entry(name) {
             return Ok(Self::Panel(entry.name));
         }
         let names = || PANELS.iter().map(|p| p.name);
@@ -57,7 +58,7 @@ impl Subject {
     pub fn title(self) -> &'static str {
         match self {
             Self::Window => "Mnemoscope",
-            Self::Panel(name) => PANELS.iter().find(|p| p.name == name).map_or(name, |p| p.title),
+            Self::Panel(name) => entry(name).map_or(name, |p| p.title),
         }
     }
 

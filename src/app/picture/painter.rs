@@ -12,7 +12,7 @@ use super::textures::Textures;
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 
 /// Pixels either way of the smallest picture.
-pub const SMALLEST: u32 = 64;
+const SMALLEST: u32 = 64;
 
 /// Why there is no picture.
 #[derive(Debug, Error)]
@@ -34,6 +34,8 @@ pub struct Painter {
     device: wgpu::Device,
     queue: wgpu::Queue,
     renderer: Renderer,
+    /// What the last frame freed: it still painted it.
+    freed: Vec<TextureId>,
 }
 
 impl std::fmt::Debug for Painter {
@@ -53,7 +55,7 @@ impl Painter {
         let opened = pollster::block_on(adapter.request_device(&descriptor));
         let (device, queue) = opened.map_err(|e| PaintError::Adapter(e.to_string()))?;
         let renderer = Renderer::new(&device, FORMAT, RendererOptions::PREDICTABLE);
-        Ok(Self { device, queue, renderer })
+        Ok(Self { device, queue, renderer, freed: Vec::new() })
     }
 
     /// The longest side of a picture, in pixels.
@@ -66,24 +68,20 @@ impl Painter {
     ///
     /// # Errors
     /// If it cannot.
-    pub fn check(&self, [width, height]: [u32; 2]) -> Result<(), PaintError> {
-        let limit = self.limit();
-        if [width, height].iter().all(|p| (SMALLEST..=limit).contains(p)) { Ok(()) } else { Err(PaintError::Size { width, height, limit }) }
+    pub fn check(&self, size: [u32; 2]) -> Result<(), PaintError> {
+        check_size(size, self.limit())
     }
 
-    /// Takes in what has changed in the textures.
+    /// Takes in what has changed in the textures in a frame. What was freed in it is still painted in it: it goes with the next one.
     pub fn update(&mut self, delta: &TexturesDelta) {
+        for id in self.freed.drain(..) {
+            self.renderer.free_texture(&id);
+        }
+        self.freed.extend(delta.free.iter().copied());
         for (id, images) in &delta.set {
             for image in images {
                 self.renderer.update_texture(&self.device, &self.queue, *id, image);
             }
-        }
-    }
-
-    /// Frees textures.
-    pub fn forget(&mut self, freed: impl IntoIterator<Item = TextureId>) {
-        for id in freed {
-            self.renderer.free_texture(&id);
         }
     }
 
@@ -175,6 +173,14 @@ impl Painter {
         bytes.iter_mut().skip(3).step_by(4).for_each(|a| *a = 255);
         RgbaImage::from_raw(width, height, bytes).ok_or_else(|| failed("the picture has another size than its texture".to_owned()))
     }
+}
+
+/// Says whether a picture of so many pixels can be made where the longest side is `limit`.
+///
+/// # Errors
+/// If it cannot.
+pub fn check_size([width, height]: [u32; 2], limit: u32) -> Result<(), PaintError> {
+    if [width, height].iter().all(|p| (SMALLEST..=limit).contains(p)) { Ok(()) } else { Err(PaintError::Size { width, height, limit }) }
 }
 
 /// Any adapter that paints: hardware first, GL last (it is the one that lacks things).

@@ -16,37 +16,38 @@ pub struct Texture {
 
 /// The textures of a context, without the one that letters are in.
 #[derive(Debug, Clone, Default)]
-pub struct Textures(HashMap<TextureId, Texture>);
+pub struct Textures {
+    held: HashMap<TextureId, Texture>,
+    /// What the last frame freed: it still painted it.
+    freed: Vec<TextureId>,
+}
 
 impl Textures {
     /// The texture of this name.
     #[must_use]
     pub fn get(&self, id: TextureId) -> Option<&Texture> {
-        self.0.get(&id)
+        self.held.get(&id)
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (TextureId, &Texture)> {
-        self.0.iter().map(|(id, texture)| (*id, texture))
+        self.held.iter().map(|(id, texture)| (*id, texture))
     }
 
-    /// Takes in what has changed in a frame. What was freed was still painted in that frame: [`Textures::forget`] takes it away.
+    /// Takes in what has changed in a frame. What was freed in it is still painted in it: it goes with the next one.
     pub fn update(&mut self, delta: &TexturesDelta) {
+        for id in self.freed.drain(..) {
+            self.held.remove(&id);
+        }
+        self.freed.extend(delta.free.iter().copied());
         for (&id, images) in delta.set.iter().filter(|(id, _)| **id != TextureId::default()) {
             for change in images {
                 let ImageData::Color(image) = &change.image;
-                match (change.pos, self.0.get_mut(&id)) {
+                match (change.pos, self.held.get_mut(&id)) {
                     (Some(at), Some(texture)) => replace(Arc::make_mut(&mut texture.image), at, image),
-                    _ => drop(self.0.insert(id, Texture { image: Arc::clone(image), magnified: change.options.magnification })),
+                    _ => drop(self.held.insert(id, Texture { image: Arc::clone(image), magnified: change.options.magnification })),
                 }
             }
-        }
-    }
-
-    /// Takes away textures that have been freed.
-    pub fn forget(&mut self, freed: impl IntoIterator<Item = TextureId>) {
-        for id in freed {
-            self.0.remove(&id);
         }
     }
 }
@@ -77,8 +78,12 @@ mod tests {
         textures.update(&delta);
         let white: Vec<bool> = textures.get(id).unwrap().image.pixels.iter().map(|p| *p == Color32::WHITE).collect();
         assert_eq!(white, [false, false, false, false, true, true]);
-        textures.forget([id]);
-        assert!(textures.get(id).is_none());
         delta.clear();
+        delta.free(id);
+        textures.update(&delta);
+        assert!(textures.get(id).is_some(), "the frame that frees it still paints it");
+        delta.clear();
+        textures.update(&delta);
+        assert!(textures.get(id).is_none());
     }
 }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::pieces::Values;
-use super::{Piece, Tally, spec};
+use super::{Piece, Tally};
 use crate::export::parquet::{Column, Table};
 use crate::layer::Cost;
 use crate::metric::Summary;
@@ -112,10 +112,10 @@ const COLUMNS: &[(&str, &str, Fill)] = &[
     ("layer", "the layer", Fill::Text(|r| Some(r.layer.clone()))),
     ("seed", "the seed of the task and of all that is drawn", Fill::Whole(|r| Some(r.seed))),
     ("x_name", "the first parameter that is varied; none for a lane that is not varied", Fill::Text(|r| name(r, 0))),
-    ("x", "its value, where that is a number", Fill::Real(|r| spec::real(&r.varied.first()?.1))),
+    ("x", "its value, where that is a number", Fill::Real(|r| r.varied.first()?.1.number())),
     ("x_text", "its value as a word", Fill::Text(|r| Some(exact(&r.varied.first()?.1)))),
     ("y_name", "the second parameter that is varied", Fill::Text(|r| name(r, 1))),
-    ("y", "its value, where that is a number", Fill::Real(|r| spec::real(&r.varied.get(1)?.1))),
+    ("y", "its value, where that is a number", Fill::Real(|r| r.varied.get(1)?.1.number())),
     ("y_text", "its value as a word", Fill::Text(|r| Some(exact(&r.varied.get(1)?.1)))),
     ("set", "the layer's parameters that differ from the defaults, as JSON", Fill::Text(|r| json(&r.set))),
     ("params", "every parameter of the layer, as JSON", Fill::Text(|r| json(&r.params))),

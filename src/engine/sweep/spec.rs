@@ -123,7 +123,7 @@ impl Points {
             Self::Doubling { .. } | Self::Log { .. } => true,
             Self::Linear { .. } => false,
             Self::List(values) => {
-                let reals: Option<Vec<f64>> = values.iter().map(real).collect();
+                let reals: Option<Vec<f64>> = values.iter().map(ParamValue::number).collect();
                 // Growing by a factor each time, as 64, 128, 256 do.
                 reals.is_some_and(|r| {
                     r.len() > 2 && r[0] > 0.0 && r.windows(3).all(|w| w[0] < w[1] && (w[1] / w[0] - w[2] / w[1]).abs() < 0.5)
@@ -141,16 +141,6 @@ impl fmt::Display for Points {
             Self::Doubling { from, to } => write!(f, "{from}..{to}:log2"),
             Self::Log { from, to, count } => write!(f, "{from}..{to}:log{count}"),
         }
-    }
-}
-
-/// A value as a real number, if it is one.
-#[must_use]
-pub fn real(value: &ParamValue) -> Option<f64> {
-    match value {
-        ParamValue::Int(v) => Some(*v as f64),
-        ParamValue::Float(v) => Some(*v),
-        ParamValue::Bool(_) | ParamValue::Text(_) => None,
     }
 }
 

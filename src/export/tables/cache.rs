@@ -7,12 +7,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{role_of, text_of};
-use crate::export::columns::{Cells, Source, Table};
+use crate::export::columns::{Source, Table};
 use crate::export::cut::Cut;
-use crate::export::parquet::Column;
 use crate::session::hand::evicted;
 use crate::session::plan::Plan;
-use crate::trace::{Channel, LaneTrace, Values};
+use crate::trace::{Channel, LaneTrace};
 
 /// A pair's stay in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,15 +142,10 @@ fn score<'a>(rows: &Rc<Rows<'a>>, name: &str, meaning: &str, step: fn(&Stay) -> 
     let mut units: Vec<&str> = channels.iter().map(|c| c.spec().unit).collect();
     units.dedup();
     let unit = if units.is_empty() { "1".to_owned() } else { units.join(" or ") };
-    let double = channels.iter().any(|c| (0..c.heads()).any(|h| matches!(c.values(h), Values::F64(_))));
     let own = Rc::clone(rows);
     let value = move |row: usize| {
         let stay = &own.stays[row];
         own.score(stay, step(stay)?).filter(|_| Some(stay.entered) == step(stay) || !own.by_hand(stay))
     };
-    let cells = if double { Cells::Real } else { Cells::Single };
-    Source::new(name, cells, unit, meaning, move |range| match cells {
-        Cells::Single => Column::Single(range.map(|row| value(row).map(|x| x as f32)).collect()),
-        _ => Column::Real(range.map(&value).collect()),
-    })
+    Source::real(name, &unit, meaning, channels.into_iter(), value)
 }

@@ -8,7 +8,6 @@ use super::text_of;
 use crate::export::columns::{Cells, Source, Table, numbers};
 use crate::export::cut::Cut;
 use crate::export::inventory::fits;
-use crate::export::parquet::Column;
 use crate::session::plan::Plan;
 use crate::stream::Targets;
 use crate::trace::{Axis, Channel, LaneTrace, Width};
@@ -29,23 +28,14 @@ pub(super) fn table<'a>(plan: &'a Plan, traces: &'a [LaneTrace], cut: &'a Cut) -
         Targets::None | Targets::Values(_) | Targets::FullAttention => None,
     };
     let answer = move |r: usize| labels.answer_at.as_ref().and_then(|at| at.get(r)).map(|w| i64::from(*w));
-    let whole = |name: &str, unit: &str, meaning: &str, of: Box<dyn Fn(usize) -> Option<i64> + 'a>| {
-        Source::new(name, Cells::Integer, unit, meaning, move |rows| Column::Integer(reads.slice(rows).map(&of).collect()))
-    };
-    let words = |name: &str, meaning: &str, of: Box<dyn Fn(usize) -> Option<String> + 'a>| {
-        Source::new(name, Cells::Text, "", meaning, move |rows| Column::Text(reads.slice(rows).map(&of).collect()))
-    };
+    let about_text = "The read's text: its own, or that of the newest write that it sees; none where the source has no texts.";
     let mut columns = vec![
-        whole("read", "read", "The read's number in the run, from 0.", Box::new(|r| Some(r as i64))),
-        whole("after", "writes", "How many writes the read may see.", Box::new(|r| Some(i64::from(after[r])))),
-        words(
-            "text",
-            "The read's text: its own, or that of the newest write that it sees; none where the source has no texts.",
-            Box::new(text),
-        ),
-        words("role", "What the read is for.", Box::new(role)),
-        whole("target", "code", "The right code; none where no code is.", Box::new(target)),
-        whole("answer_at", "write", "The write that holds the answer, where it is one.", Box::new(answer)),
+        Source::whole_along("read", "read", "The read's number in the run, from 0.", reads, |r| Some(r as i64)),
+        Source::whole_along("after", "writes", "How many writes the read may see.", reads, move |r| Some(i64::from(after[r]))),
+        Source::text_along("text", "", about_text, reads, text),
+        Source::text_along("role", "", "What the read is for.", reads, role),
+        Source::whole_along("target", "code", "The right code; none where no code is.", reads, target),
+        Source::whole_along("answer_at", "write", "The write that holds the answer, where it is one.", reads, answer),
     ];
     for &lane in &cut.lanes {
         for channel in traces[lane].channels().iter().filter(|c| fits(c, Axis::Read, WIDEST)) {

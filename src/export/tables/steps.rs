@@ -5,11 +5,10 @@
 
 use std::rc::Rc;
 
-use crate::export::columns::{Cells, Source, Table};
+use crate::export::columns::{Source, Table};
 use crate::export::cut::Cut;
-use crate::export::parquet::Column;
 use crate::session::plan::Plan;
-use crate::trace::{Axis, Channel, Heads, Kind, LaneTrace, Values, Width};
+use crate::trace::{Axis, Channel, Heads, Kind, LaneTrace, Width};
 
 /// Rows of one head of a lane.
 struct Block {
@@ -130,19 +129,13 @@ fn column<'a>(rows: &Rc<Rows<'a>>, name: &'static str, channels: &[(&str, &'a Ch
             Some(channel.range(block.head, step).len() as i64)
         });
     }
-    let double = channels.iter().any(|(_, c)| (0..c.heads()).any(|h| matches!(c.values(h), Values::F64(_))));
-    let cells = match (channels.iter().all(|(_, c)| c.spec().kind == Kind::Whole), double) {
-        (true, _) => Cells::Integer,
-        (false, true) => Cells::Real,
-        (false, false) => Cells::Single,
-    };
     let value = move |row: usize| {
         let (block, step) = own.at(row)?;
         own.channel(block, name).filter(|c| block.head < c.heads() && step < c.len())?.values(block.head).get(step)
     };
-    Source::new(name, cells, first.unit, meaning, move |range| match cells {
-        Cells::Integer => Column::Integer(range.map(|r| value(r).map(|x| x as i64)).collect()),
-        Cells::Single => Column::Single(range.map(|r| value(r).map(|x| x as f32)).collect()),
-        Cells::Real | Cells::Text => Column::Real(range.map(&value).collect()),
-    })
+    if channels.iter().all(|(_, c)| c.spec().kind == Kind::Whole) {
+        Source::whole(name, first.unit, &meaning, move |row| value(row).map(|x| x as i64))
+    } else {
+        Source::real(name, first.unit, &meaning, channels.iter().map(|(_, c)| *c), value)
+    }
 }

@@ -18,15 +18,9 @@ use crate::trace::{Along, Axis, LaneTrace};
 pub(super) fn table<'a>(plan: &'a Plan, traces: &'a [LaneTrace], cut: &'a Cut) -> Table<'a> {
     let (stream, writes) = (&*plan.stream, &cut.writes);
     let mut columns = vec![
-        Source::new("index", Cells::Integer, "write", "The write's number in the run, from 0.", |rows| {
-            super::super::parquet::Column::Integer(writes.slice(rows).map(|w| Some(w as i64)).collect())
-        }),
-        Source::new("text", Cells::Text, "", "The token's text; none where the source has no texts.", |rows| {
-            super::super::parquet::Column::Text(writes.slice(rows).map(|w| text_of(stream, w)).collect())
-        }),
-        Source::new("role", Cells::Text, "", "What the token is for: `needle`, `hay`, `pair`, ..", |rows| {
-            super::super::parquet::Column::Text(writes.slice(rows).map(|w| role_of(stream, w)).collect())
-        }),
+        Source::whole_along("index", "write", "The write's number in the run, from 0.", writes, |w| Some(w as i64)),
+        Source::text_along("text", "", "The token's text; none where the source has no texts.", writes, move |w| text_of(stream, w)),
+        Source::text_along("role", "", "What the token is for: `needle`, `hay`, `pair`, ..", writes, move |w| role_of(stream, w)),
     ];
     for &lane in &cut.lanes {
         columns.extend(of_lane(plan, lane, &traces[lane], cut));

@@ -135,8 +135,7 @@ impl HeadsShown {
     /// A query head of a stream, counted over all of them, and the key/value head that it reads; `None` if there is no such head.
     #[must_use]
     pub fn of_query(stream: &Stream, query: usize) -> Option<Self> {
-        let group = stream.query_heads() / stream.kv_heads();
-        (query < stream.query_heads()).then(|| Self { kv: query / group, query })
+        (query < stream.query_heads()).then(|| Self { kv: stream.kv_head_of(query), query })
     }
 }
 

@@ -136,7 +136,7 @@ impl Panel for ChannelPanel {
             self.of = Some(of);
         }
         let head = head_of(channel, look);
-        let entries = entries(look, lane, spec.axis);
+        let entries = look.lanes[lane].plan.entries(spec.axis);
         let seen = seen(look, lane, spec.axis).min(channel.len());
         self.read(ui, look, (lane, head, entries), channel);
         let Some((_, reduced)) = &self.reduced else { return };
@@ -248,16 +248,6 @@ fn sentence(spec: &ChannelSpec) -> String {
 fn meaning(ui: &mut Ui, spec: &ChannelSpec) {
     let text = sentence(spec);
     ui.add(Label::new(RichText::new(&text).color(Ink::of(ui).quiet)).truncate()).on_hover_text(text);
-}
-
-/// Entries that a channel will have along its axis.
-fn entries(look: &Look<'_>, lane: usize, axis: Axis) -> usize {
-    let stream = &look.plan.stream;
-    match axis {
-        Axis::Write => stream.writes(),
-        Axis::Read => stream.reads(),
-        Axis::Step => stream.chunks(look.lanes[lane].plan.setup.chunk),
-    }
 }
 
 /// Entries before the playhead.

@@ -72,12 +72,9 @@ impl Canvas {
         let of_rows = of(view, rows.source.chunks(view), (frame, rows.source, atlas.id(), rows.size, colour));
         draw(centroids.get(of_rows, || Arc::new(layers::centroids(rows.all, rows.size, chart, atlas, colour))));
         let crowded = layers::crowded(view, inside);
-        let kept = inside.first(dense).min(view.seen);
-        let of_founders = of(view, if dense > 0 { kept } else { 0 }, (frame, atlas.id(), crowded));
-        draw(founders.get(of_founders, || {
-            let until = if dense > 0 { kept } else { 0 };
-            Arc::new(layers::founders(view, chart, atlas, until, crowded, &ink))
-        }));
+        let until = if dense > 0 { inside.first(dense).min(view.seen) } else { 0 };
+        let of_founders = of(view, until, (frame, atlas.id(), crowded));
+        draw(founders.get(of_founders, || Arc::new(layers::founders(view, chart, atlas, until, crowded, &ink))));
         let of_tokens = of(view, view.seen, (frame, atlas.id()));
         draw(tokens.get(of_tokens, || Arc::new(layers::tokens(view, chart, atlas, (inside, dense), &ink))));
         let chosen = &view.look.selection.group;

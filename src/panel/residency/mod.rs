@@ -23,10 +23,11 @@ use self::events::Events;
 use self::held::{Held, held};
 use self::occupancy::Occupancy;
 use self::text::Text;
-use super::common::{Canvas, Key, LaneChoice, marked, plural, words};
+use super::common::{Canvas, Key, LaneChoice, plural, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::app::facts::Index;
+use crate::app::ribbon::runs_of;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::widget::cached::Cached;
 use crate::widget::palette::Ink;
@@ -108,7 +109,8 @@ impl Panel for ResidencyPanel {
             words(ui, "Not computed yet.");
             return;
         }
-        let runs = self.runs.get(Key::new(look, 0, 0, 0, ()), || marked(&look.plan.stream).map_or_else(Vec::new, |(_, m)| runs(&m)));
+        let roles = &look.plan.stream.labels().roles;
+        let runs = self.runs.get(Key::new(look, 0, 0, 0, ()), || roles.marked.map_or_else(Vec::new, |role| runs_of(roles, role)));
         let said = self.said.get(Key::new(look, held.lane, held.head, held.chunks, look.writes), || count_words(look, &held, runs));
         sentence(ui, look, said);
         match self.view {
@@ -181,18 +183,6 @@ pub(super) fn marked_role<'a>(look: &Look<'a>) -> &'a str {
     roles.marked.and_then(|role| roles.names.get(role as usize)).map_or("marked", String::as_str)
 }
 
-/// The runs of neighbours in an ascending list.
-fn runs(writes: &[usize]) -> Runs {
-    let mut runs: Runs = Vec::new();
-    for &write in writes {
-        match runs.last_mut() {
-            Some(last) if last.end == write => last.end = write + 1,
-            _ => runs.push(write..write + 1),
-        }
-    }
-    runs
-}
-
 fn sentence(ui: &mut Ui, look: &Look<'_>, said: &str) {
     let text = RichText::new(said);
     let is_marked = look.plan.stream.labels().roles.marked.is_some();
@@ -203,12 +193,6 @@ fn sentence(ui: &mut Ui, look: &Look<'_>, said: &str) {
 mod tests {
     use super::*;
     use crate::session::hand::{Act, Hand};
-
-    #[test]
-    fn neighbours_are_one_run() {
-        assert_eq!(runs(&[3, 4, 5, 9, 11, 12]), [3..6, 9..10, 11..13]);
-        assert!(runs(&[]).is_empty());
-    }
 
     #[test]
     fn the_sentence_counts_every_token_once() {

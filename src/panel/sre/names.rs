@@ -35,7 +35,7 @@ fn columns(places: &[Option<Rect>]) -> Vec<Vec<usize>> {
             Some(column) if left <= reach => column.push(i),
             _ => columns.push(vec![i]),
         }
-        reach = if columns.last().is_some_and(|c| c.len() > 1) { reach.max(right) } else { right };
+        reach = reach.max(right);
     }
     columns
 }

@@ -7,7 +7,7 @@ use super::super::common::plural;
 use crate::app::command::Command;
 use crate::app::study::sweep::{Ask, Study};
 use crate::app::study::{Studies, StudyCommand};
-use crate::engine::sweep::spec::{TASK, real};
+use crate::engine::sweep::spec::TASK;
 use crate::engine::sweep::{Axis, Owner, Points, Spec};
 use crate::layer::{self, LayerKind};
 use crate::param::{ParamKind, ParamSpec, ParamValue};
@@ -70,7 +70,7 @@ fn suggestion(spec: &ParamSpec, set: Option<&ParamValue>) -> String {
         let (low, high) = ((now / 4.0).max(min), (now * 2.0).min(max));
         Points::Linear { from: low, to: if high > low { high } else { low + 1.0 }, count: 5 }
     };
-    let now = set.and_then(real);
+    let now = set.and_then(ParamValue::number);
     match spec.kind {
         ParamKind::Int { min, max, default, log } => {
             let now = now.filter(|n| *n > 0.0).unwrap_or(default.max(1) as f64);
@@ -80,7 +80,7 @@ fn suggestion(spec: &ParamSpec, set: Option<&ParamValue>) -> String {
             }
         }
         ParamKind::Float { min, max, log, .. } => {
-            around(now.or_else(|| spec.default_value().as_ref().and_then(real)).unwrap_or(1.0), min, max, log).to_string()
+            around(now.or_else(|| spec.default_value().as_ref().and_then(ParamValue::number)).unwrap_or(1.0), min, max, log).to_string()
         }
         ParamKind::AutoFloat { min, max, log, .. } => around(now.unwrap_or(1.0), min, max, log).to_string(),
         ParamKind::Choice { options } => options.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(","),

@@ -196,7 +196,7 @@ impl Along {
     /// Of an axis.
     #[must_use]
     pub fn new(axis: &Axis) -> Self {
-        let reals: Option<Vec<f64>> = axis.values.iter().map(crate::engine::sweep::spec::real).collect();
+        let reals: Option<Vec<f64>> = axis.values.iter().map(crate::param::ParamValue::number).collect();
         let log = axis.log && reals.as_ref().is_some_and(|r| r.iter().all(|x| *x > 0.0));
         let words = reals.is_none();
         let places = reals.unwrap_or_else(|| (0..axis.values.len()).map(|i| i as f64).collect());

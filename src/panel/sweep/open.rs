@@ -2,7 +2,7 @@
 
 use super::model::Point;
 use crate::app::command::{Command, SessionCommand};
-use crate::engine::sweep::{Row, Values, is_of_task, spec::real};
+use crate::engine::sweep::{Row, Values, is_of_task};
 use crate::layer;
 use crate::param::ParamValue;
 use crate::session::plan::check_names;
@@ -114,7 +114,7 @@ fn set(lane: &LaneSpec, name: &str) -> Option<ParamValue> {
 
 /// True for equal values; 1 and 1.0 are.
 pub fn same(a: &ParamValue, b: &ParamValue) -> bool {
-    a == b || matches!((real(a), real(b)), (Some(a), Some(b)) if a.total_cmp(&b).is_eq())
+    a == b || matches!((a.number(), b.number()), (Some(a), Some(b)) if a.total_cmp(&b).is_eq())
 }
 
 /// Keeps a lane's name true: the old value at its end becomes the new one, or else the new one is added. A name that would not be

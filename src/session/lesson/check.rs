@@ -260,13 +260,8 @@ fn event(seen: &Seen<'_>, name: &str, wanted: &str, first: bool, about: &dyn Fn(
 
 fn param(seen: &Seen<'_>, name: &str, least: Option<f64>, most: Option<f64>, word: Option<&str>) -> bool {
     let Some(value) = value_of(seen.session, name) else { return false };
-    let number = match value {
-        ParamValue::Int(i) => Some(i as f64),
-        ParamValue::Float(x) => Some(x),
-        ParamValue::Bool(_) | ParamValue::Text(_) => None,
-    };
     let within = |n: f64| least.is_none_or(|l| n >= l) && most.is_none_or(|m| n <= m);
-    ((least.is_none() && most.is_none()) || number.is_some_and(within)) && word.is_none_or(|w| value.to_string() == w)
+    ((least.is_none() && most.is_none()) || value.number().is_some_and(within)) && word.is_none_or(|w| value.to_string() == w)
 }
 
 /// What a parameter is set to; its default where it was left alone.

@@ -7,6 +7,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::each_block;
+use crate::export::npz;
 use crate::trace::Values;
 
 /// What NumPy's format 1.0 begins with.
@@ -71,7 +72,12 @@ pub(super) fn put<W: Write + Seek>(
     };
     let described = Described { name: name.to_owned(), of, shape };
     zip.start_file(format!("{folder}/{name}.npy"), stored(values.bytes() as u64 + 1024)).map_err(io::Error::other)?;
-    zip.write_all(&header(&described))?;
+    let descr = match of {
+        Type::F32 => "<f4",
+        Type::F64 => "<f8",
+        Type::I32 => "<i4",
+    };
+    zip.write_all(&npz::header(descr, &described.shape))?;
     let mut result = Ok(());
     each_block(values, |bytes| {
         if result.is_ok() {
@@ -79,27 +85,6 @@ pub(super) fn put<W: Write + Seek>(
         }
     });
     result.map(|()| described)
-}
-
-/// Magic, version, length, and a Python dictionary padded to a multiple of 64 bytes.
-fn header(array: &Described) -> Vec<u8> {
-    let of = match array.of {
-        Type::F32 => "<f4",
-        Type::F64 => "<f8",
-        Type::I32 => "<i4",
-    };
-    let sizes = match array.shape.as_slice() {
-        [one] => format!("{one},"),
-        several => several.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
-    };
-    let mut text = format!("{{'descr': '{of}', 'fortran_order': False, 'shape': ({sizes}), }}");
-    let padding = 63 - (NUMPY.len() + 2 + text.len()) % 64;
-    text.extend(std::iter::repeat_n(' ', padding));
-    text.push('\n');
-    let mut header = NUMPY.to_vec();
-    header.extend_from_slice(&(text.len() as u16).to_le_bytes());
-    header.extend_from_slice(text.as_bytes());
-    header
 }
 
 /// Reads an entry whole, if it has no more than `limit` bytes. Its checksum has been compared at the end.

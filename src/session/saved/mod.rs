@@ -73,7 +73,7 @@ impl Made {
     /// True if a backend is the one that it was made on: the same adapter, or the CPU, whatever its number of threads.
     #[must_use]
     pub fn is_of(&self, backend: &BackendInfo) -> bool {
-        self.gpu == backend.gpu && (!self.gpu || self.adapter == backend.adapter)
+        backend.is_on(self.gpu, &self.adapter)
     }
 
     /// What is to be said where a trace is shown, or made again, on a backend: that it was made elsewhere. `None` where it was made here.

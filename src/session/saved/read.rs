@@ -6,20 +6,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ndarray::{ArrayD, IxDyn};
-use sha2::{Digest, Sha256};
+use serde::Deserialize;
 use zip::ZipArchive;
 
 use super::arrays::{entry, get, reals, sizes};
 use super::{FORMAT, Lane, MANIFEST, Made, Manifest, SESSION, Saved, stream, trace_hash};
 use crate::layer::{Arrays, Precision, Snapshot, StateArray};
-use crate::session::Session;
 use crate::session::file::{MAX_BYTES, SessionError};
-use crate::session::hash::hex;
 use crate::session::plan::{Plan, PlanLane, Restored};
-use crate::trace::{Axis, LaneTrace, Values};
+use crate::session::{Session, hash};
+use crate::trace::{LaneTrace, Values};
 
 /// A manifest larger than this is none: texts of all tokens are in it.
 const MAX_MANIFEST: u64 = 256 << 20;
+
+/// What is read of a manifest of whatever format.
+#[derive(Deserialize)]
+struct Outline {
+    format: u64,
+}
 
 /// Opens the file: the session, its plan and its trace, complete.
 ///
@@ -80,8 +85,8 @@ fn text<R: Read + Seek>(zip: &mut ZipArchive<R>) -> Result<String, String> {
 
 fn manifest(zip: &mut Archive, limit: u64) -> Result<Manifest, String> {
     let json = entry(zip, MANIFEST, MAX_MANIFEST.min(limit))?;
-    let format = serde_json::from_slice::<serde_json::Value>(&json).ok().and_then(|v| v.get("format")?.as_u64());
-    if format.is_some_and(|f| f > u64::from(FORMAT)) {
+    // The format first: a newer file may have fields that this program does not know.
+    if serde_json::from_slice::<Outline>(&json).is_ok_and(|o| o.format > u64::from(FORMAT)) {
         return Err("a newer Mnemoscope wrote it, and this one does not know its format".to_owned());
     }
     serde_json::from_slice(&json).map_err(|e| format!("`{MANIFEST}` cannot be understood: {e}"))
@@ -92,7 +97,7 @@ fn read(path: &Path) -> Result<Result<Saved, SessionError>, String> {
     let (mut zip, limit) = archive(path)?;
     let text = text(&mut zip)?;
     let manifest = manifest(&mut zip, limit)?;
-    if hex(&Sha256::digest(&text)) != manifest.session_sha256 {
+    if hash::of_bytes(&text) != manifest.session_sha256 {
         return Err(format!("the trace in it is not of the session in it: `{SESSION}` was changed after the trace was saved with it"));
     }
     let session = match Session::from_ron(&text, &inner(path)) {
@@ -146,11 +151,7 @@ fn trace(zip: &mut Archive, at: usize, lane: &PlanLane, about: &Lane, limit: u64
         let found = about.channels.iter().find(|c| c.name == spec.name);
         let channel =
             found.ok_or_else(|| format!("lane `{}` has no channel `{}`: another Mnemoscope wrote the file", lane.name, spec.name))?;
-        let most = match spec.axis {
-            Axis::Write => stream.writes(),
-            Axis::Read => stream.reads(),
-            Axis::Step => stream.chunks(lane.setup.chunk),
-        };
+        let most = lane.entries(spec.axis);
         let folder = format!("lanes/{at}/channels/{}", spec.name);
         let mut heads = Vec::new();
         for (head, values) in channel.heads.iter().enumerate() {

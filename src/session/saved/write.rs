@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sha2::{Digest, Sha256};
 use zip::ZipWriter;
 
 use super::arrays::{put, stored};
@@ -14,10 +13,9 @@ use super::{Channel, FORMAT, Lane, MANIFEST, Made, Manifest, SESSION, State, str
 use crate::engine::BackendInfo;
 use crate::export::{ExportError, Progress, WriteError, write_atomic};
 use crate::layer::Snapshot;
-use crate::session::Session;
 use crate::session::file::SessionError;
-use crate::session::hash::hex;
 use crate::session::plan::{Plan, PlanLane};
+use crate::session::{Session, hash};
 use crate::trace::{LaneTrace, Values};
 
 /// What is saved: a session, and its run once it is complete.
@@ -116,7 +114,7 @@ fn archive<W: Write + Seek>(out: &mut W, text: &str, saving: &Saving<'_>) -> io:
         adapter: saving.backend.adapter.clone(),
         trace_sha256: trace_hash(saving.plan, saving.traces),
     };
-    let manifest = Manifest { format: FORMAT, made, session_sha256: hex(&Sha256::digest(text)), stream, lanes };
+    let manifest = Manifest { format: FORMAT, made, session_sha256: hash::of_bytes(text), stream, lanes };
     let json = serde_json::to_vec_pretty(&manifest).map_err(io::Error::other)?;
     zip.start_file(MANIFEST, stored(json.len() as u64)).map_err(io::Error::other)?;
     zip.write_all(&json)?;

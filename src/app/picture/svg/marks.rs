@@ -61,13 +61,13 @@ impl Pen<'_> {
     pub(super) fn mark(&mut self, texture: TextureId, uv: Rect, rect: Rect, tint: Color32) -> bool {
         let Some(marks) = self.page.outlines.0.get(&texture) else { return false };
         let near = |m: &&Mark| (m.uv.min - uv.min).length() < 1e-4 && (m.uv.max - uv.max).length() < 1e-4;
-        let Some(mark) = marks.iter().find(near).cloned() else { return false };
+        let Some(mark) = marks.iter().find(near) else { return false };
         let (middle, scale) = (rect.center(), rect.width() / mark.side.max(1e-6));
         let (x, y) = (number(middle.x), number(middle.y));
-        for outline in mark.outlines {
+        for outline in &mark.outlines {
             match outline {
                 Outline::Disc(radius, cover) => {
-                    let fill = painted("fill", tint.gamma_multiply(cover));
+                    let fill = painted("fill", tint.gamma_multiply(*cover));
                     self.body += &format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{}\"{fill}/>\n", number(radius * scale));
                 }
                 Outline::Ring(radius, width) => {
@@ -75,8 +75,8 @@ impl Pen<'_> {
                     self.body += &format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\"{} stroke-width=\"{w}\"/>\n", painted("stroke", tint));
                 }
                 Outline::Polygon(points) => {
-                    let place = |p: Pos2| point(middle + vec2(p.x, p.y) * scale);
-                    let d: Vec<String> = points.into_iter().map(place).collect();
+                    let place = |p: &Pos2| point(middle + vec2(p.x, p.y) * scale);
+                    let d: Vec<String> = points.iter().map(place).collect();
                     self.body += &format!("<path d=\"M{}Z\"{}/>\n", d.join("L"), painted("fill", tint));
                 }
             }
