@@ -243,10 +243,35 @@ fn without_an_adapter_a_panel_is_an_svg_of_the_same_bytes() {
 }
 
 #[test]
+fn what_is_chosen_inside_a_panel_is_in_its_picture() {
+    let (folder, file) = folder();
+    let [chosen, kept, plain] = ["chosen.svg", "kept.svg", "plain.svg"].map(|f| name(&folder, f));
+    let picture = |file: &str, more: &[&str], out: &str| {
+        let args = [&["screenshot", file, "--panel", "state", "--out", out], more].concat();
+        let (code, said) = mnemoscope(&args, true);
+        assert_eq!(code, 0, "{said}");
+        std::fs::read_to_string(out).unwrap()
+    };
+    let chosen = picture(&file, &["--choose", "state.view=collisions"], &chosen);
+    let plain = picture(&file, &[], &plain);
+    assert!(chosen.contains(">cosine<") && !plain.contains(">cosine<"), "only Collisions has cosines");
+    let mut session = Session::open(Path::new(&file)).unwrap();
+    session.view.choices.entry("state".to_owned()).or_default().insert("view".to_owned(), "collisions".to_owned());
+    let own = name(&folder, "own.ron");
+    session.save(Path::new(&own), None).unwrap();
+    let [asked, own_hash] = [&file, &own].map(|f| session_hash(&Session::open(Path::new(f)).unwrap()));
+    // The caption has the first letters of the hash, and its words stand as wide as they are.
+    let words = |svg: &str, hash: &str| texts(&Document::parse(svg).unwrap()).join(" ").replace(&hash[..12], "");
+    let same = words(&picture(&own, &[], &kept), &own_hash) == words(&chosen, &asked);
+    assert!(same, "asked for on the command line or in the session, it is the same");
+}
+
+#[test]
 fn what_is_asked_for_wrongly_is_answered_with_what_is_there() {
     let (folder, file) = folder();
     let [gif, svg] = ["a.gif", "a.svg"].map(|f| name(&folder, f));
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
+        (&["screenshot", &file, "--choose", "state.view=colisions", "--out", &svg], "the nearest is `collisions`"),
         (&["screenshot", &file, "--panel", "groth", "--out", &svg], "the nearest name is `growth`"),
         (&["screenshot", &file, "--out", &gif], "a picture's name ends in .png or .svg"),
         (&["screenshot", &file, "--panel", "growth", "--step", "9", "--out", &svg], "--step is 9, but the timeline has 8 steps"),

@@ -61,6 +61,13 @@ fn mistakes_are_named_with_their_place() {
         "{}",
         message("(backend: gpus)")
     );
+    let text = "(\n  view: (choices: {\n    \"state\": {\"view\": \"heat\"},\n  }),\n)";
+    let said = message(text);
+    if cfg!(feature = "gui") {
+        assert!(said.starts_with("a.ron:3:23: in `view.choices.state.view`: `heat` is none of `heatmap`"), "{said}");
+        let said = message("(view: (choices: {\"stat\": {}}))");
+        assert!(said.starts_with("a.ron:1:27: in `view.choices.stat`") && said.ends_with("the nearest is `state`"), "{said}");
+    }
     assert!(message("(seed: -1)").starts_with("a.ron:1:"), "{}", message("(seed: -1)"));
     assert!(message("(seed: \"x\")").contains("in `seed`: "), "{}", message("(seed: \"x\")"));
     assert!(message("(seed: 1").starts_with("a.ron:1:"), "{}", message("(seed: 1"));

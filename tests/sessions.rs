@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mnemoscope::param::Params;
 use mnemoscope::session::hand::{Act, Hand};
 use mnemoscope::session::plan::Plan;
-use mnemoscope::session::{BackendChoice, Bookmark, CaptureSource, LaneSpec, Session, Source, VERSION, View, hash, place};
+use mnemoscope::session::{BackendChoice, Bookmark, CaptureSource, Choice, Chosen, LaneSpec, Session, Source, VERSION, View, hash, place};
 
 fn file(version: u32) -> PathBuf {
     Path::new("tests/sessions").join(format!("v{version}.ron"))
@@ -32,6 +32,8 @@ fn expected(version: u32) -> Session {
     let evict = Hand { step: 5, kv_head: 1, what: Act::Evict { write: 20 } };
     let forget = Hand { step: 6, kv_head: 0, what: Act::Forget };
     let text = |text: &str| if new { text.to_owned() } else { String::new() };
+    let chosen = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let shown = Chosen::from([("state".to_owned(), Choice::from([chosen("view", "collisions"), chosen("lane", "LoLA")]))]);
     let marks =
         vec![Bookmark { position: 64, caption: "The needle is written".to_owned() }, Bookmark { position: 256, caption: String::new() }];
     Session {
@@ -60,6 +62,7 @@ fn expected(version: u32) -> Session {
             token: Some(30),
             read: Some(31),
             layout: Some("Panel(\"growth\")".to_owned()),
+            choices: if new { shown } else { Chosen::new() },
         },
         bookmarks: if new { marks } else { Vec::new() },
         notes: text("First line.\nSecond line."),

@@ -5,6 +5,7 @@
 #[path = "common/window.rs"]
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -218,7 +219,10 @@ fn a_saved_session_comes_back_as_it_was() {
     harness.get_by_label("Playhead").set_value_accesskit(1024.0);
     harness.run_steps(2);
     click(&mut harness, "Query head 1");
+    click(&mut harness, "State");
+    click(&mut harness, "Collisions");
     let mut asked = harness.state().session();
+    assert_eq!(asked.view.choices["state"], BTreeMap::from([("view".to_owned(), "collisions".to_owned())]));
     asked.view.token = None;
     click(&mut harness, "File");
     click(&mut harness, "Save session to path…");
@@ -235,6 +239,7 @@ fn a_saved_session_comes_back_as_it_was() {
     other.state_mut().open(file);
     wait(&mut other, |app| app.timeline().writes() == 1024 && app.at_rest());
     assert_eq!(other.state().session(), asked);
+    assert!(other.query_by_label("cosine").is_some(), "what only the view Collisions has");
 }
 
 #[test]

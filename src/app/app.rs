@@ -208,7 +208,7 @@ impl App {
         let autosave = options.autosave.clone();
         let start_page = StartPage::new(options.start_page && preferences.start_page);
         let mut app = Self {
-            layout: PanelLayout::new(view.layout.as_deref()),
+            layout: PanelLayout::of(&view),
             timeline: Timeline::new(0, 1, view.position, view.speed, view.repeat),
             selection: selected(&view),
             next_view: Some(view),
@@ -394,6 +394,7 @@ impl App {
             token: self.selection.token,
             read: self.selection.read,
             layout: self.layout.save(),
+            choices: self.layout.choices(),
             ..self.session.view.clone()
         });
         Session { view, ..self.session.clone() }

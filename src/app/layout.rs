@@ -1,6 +1,7 @@
 //! The arrangement of the panels in the centre: tiles that can be moved, resized, stacked, hidden and maximised, saved
 //! with the session.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -12,7 +13,8 @@ use crate::app::command::{Command, PanelAct, WindowCommand};
 use crate::app::icon::Icon;
 use crate::app::tabs::{self, Centre};
 use crate::app::{borders, commands, focus, presets, sizes};
-use crate::panel::{Look, PANELS, Panel, PanelEntry, WindowLane};
+use crate::panel::{Look, PANELS, Panel, PanelEntry, WindowLane, choices};
+use crate::session::{Chosen, View};
 
 /// The panel that has its own place, under the inspector.
 pub const RECALL: &str = "recall";
@@ -24,7 +26,8 @@ pub struct Pane(pub(super) String);
 /// The panels and where they are.
 pub struct PanelLayout {
     tree: Tree<Pane>,
-    panels: Panels,
+    /// Looked into for what is chosen in them, which their visitor may also change.
+    panels: RefCell<Panels>,
     /// The lane that panels of one lane show until another is chosen in them, by name.
     lane: Option<String>,
     /// How often such a lane was asked for.
@@ -71,7 +74,7 @@ impl PanelLayout {
     pub fn new(saved: Option<&str>) -> Self {
         let mut layout = Self {
             tree: tree_of(&presets::designed()),
-            panels: BTreeMap::new(),
+            panels: RefCell::default(),
             lane: None,
             lanes_asked: 0,
             maximised: None,
@@ -85,6 +88,14 @@ impl PanelLayout {
         layout
     }
 
+    /// The panels as the view of a session has them: their arrangement, and what is chosen inside them.
+    #[must_use]
+    pub fn of(view: &View) -> Self {
+        let mut layout = Self::new(view.layout.as_deref());
+        layout.choose(&view.choices);
+        layout
+    }
+
     /// Arranges the panels as they were saved, or as designed; what each panel shows stays.
     pub fn restore(&mut self, saved: Option<&str>) {
         let read = |text: &str| {
@@ -95,6 +106,29 @@ impl PanelLayout {
         let Arrangement { lane, of } = saved.and_then(read).unwrap_or_else(|| Arrangement { lane: None, of: presets::designed() });
         self.lane = lane;
         self.arrange(&of);
+    }
+
+    /// What is chosen inside the panels, where it is not what they show by themselves.
+    #[must_use]
+    pub fn choices(&self) -> Chosen {
+        let mut panels = self.panels.borrow_mut();
+        let told = panels.iter_mut().filter_map(|(name, (panel, _))| {
+            let choice = choices::told(entry(name)?, &mut **panel, self.lane());
+            (!choice.is_empty()).then(|| ((*name).to_owned(), choice))
+        });
+        told.collect()
+    }
+
+    /// Chooses inside the panels what is named; all else in them stays. What no panel can show is left out.
+    pub fn choose(&mut self, chosen: &Chosen) {
+        for (name, wanted) in chosen {
+            let Some(entry) = entry(name) else { continue };
+            let window = WindowLane { name: self.lane.as_deref(), asked: self.lanes_asked };
+            let (panel, _) = made(self.panels.get_mut(), entry);
+            for wrong in choices::make(entry, &mut **panel, wanted, window) {
+                log::warn!("in the panel {name}: {}", wrong.reason);
+            }
+        }
     }
 
     /// Has every panel of one lane show this one, whatever was chosen in it; `None`: each shows its own.
@@ -290,6 +324,7 @@ impl PanelLayout {
             ui.centered_and_justified(|ui| ui.weak("Every panel is closed. View > Panels shows them again, View > Layout arranges them."));
             return;
         }
+        let panels = panels.get_mut();
         let mut behavior = Centre { panels, look, commands, maximised, used, under, focus_moved, dropped: false };
         if let Some(name) = *behavior.maximised {
             behavior.alone(ui, name);
@@ -307,14 +342,15 @@ impl PanelLayout {
     pub fn windows(&mut self, ctx: &Context, look: &Look<'_>, commands: &mut Vec<Command>) {
         for name in self.detached.clone() {
             if let Some(entry) = entry(name) {
-                window(&mut self.panels, entry, ctx, look, commands);
+                window(self.panels.get_mut(), entry, ctx, look, commands);
             }
         }
     }
 
     /// How long each panel's last picture took, in seconds.
     pub fn seconds(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        self.panels.iter().map(|(name, (_, seconds))| (*name, *seconds))
+        let seconds: Vec<_> = self.panels.borrow().iter().map(|(name, (_, seconds))| (*name, *seconds)).collect();
+        seconds.into_iter()
     }
 
     /// The panel that fills the centre, if one does.
@@ -339,13 +375,18 @@ impl PanelLayout {
     /// Draws one panel outside the tree.
     pub fn panel(&mut self, ui: &mut Ui, name: &str, look: &Look<'_>, commands: &mut Vec<Command>) {
         if let Some(entry) = entry(name) {
-            draw(&mut self.panels, entry, ui, look, commands);
+            draw(self.panels.get_mut(), entry, ui, look, commands);
         }
     }
 }
 
+/// The panel, made if it is not yet there.
+fn made<'a>(panels: &'a mut Panels, entry: &PanelEntry) -> &'a mut (Box<dyn Panel>, f64) {
+    panels.entry(entry.name).or_insert_with(|| ((entry.make)(), 0.0))
+}
+
 pub(super) fn draw(panels: &mut Panels, entry: &PanelEntry, ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
-    let (panel, seconds) = panels.entry(entry.name).or_insert_with(|| ((entry.make)(), 0.0));
+    let (panel, seconds) = made(panels, entry);
     let start = Instant::now();
     ui.push_id(entry.name, |ui| panel.ui(ui, look, commands));
     *seconds = start.elapsed().as_secs_f64();

@@ -13,9 +13,10 @@ use crate::app::picture::caption::session_hash;
 use crate::app::picture::film::FilmError;
 use crate::app::picture::painter::PaintError;
 use crate::export::WriteError;
+use crate::panel::choices;
 use crate::session::file::SessionError;
 use crate::session::saved::{self, is_saved};
-use crate::session::{BackendChoice, Session};
+use crate::session::{BackendChoice, Choice, Chosen, Session, put_over};
 use crate::stream::capture::BUNDLED;
 
 /// What the picture is of.
@@ -26,6 +27,9 @@ pub struct Shared {
     /// One panel alone, with a caption, in place of the window; a wrong name is answered with the nearest right one
     #[arg(long, value_name = "NAME", value_parser = panel)]
     pub panel: Option<Subject>,
+    /// Choose inside a panel, as a session does in `view.choices`: `state.view=collisions`; may be given several times
+    #[arg(long, value_name = "PANEL.NAME=VALUE", value_parser = choice)]
+    pub choose: Vec<[String; 3]>,
     /// Width and height in points [default: 1440x900, or 800x520 for a panel]
     #[arg(long, value_name = "WxH", value_parser = size)]
     pub size: Option<[u32; 2]>,
@@ -117,15 +121,28 @@ impl Shared {
     /// The window on the session; one that was saved with its trace is not computed again.
     fn app(&self, stage: &Stage, session: Session) -> Result<App, PictureError> {
         if self.session.as_os_str() != BUNDLED && is_saved(&self.session) {
-            return Ok(stage.app_showing(saved::open(&self.session)?, self.session.clone())?);
+            let mut saved = saved::open(&self.session)?;
+            put_over(&mut saved.session.view.choices, &self.choices());
+            return Ok(stage.app_showing(saved, self.session.clone())?);
         }
         Ok(stage.app(session, Some(self.session.clone()))?)
+    }
+
+    fn choices(&self) -> Chosen {
+        let mut all = Chosen::new();
+        for [panel, name, value] in &self.choose {
+            all.entry(panel.clone()).or_default().insert(name.clone(), value.clone());
+        }
+        all
     }
 
     /// The session, and a stage for it; `svg`: one that needs no adapter, on which the session runs on the CPU unless it asks for a
     /// GPU itself.
     fn stage(&self, svg: bool) -> Result<(Session, Stage), PictureError> {
         let mut session = Session::open(&self.session)?;
+        // The picture is of the session as it is in its file, as where only another step is asked for.
+        let hash = session_hash(&session);
+        put_over(&mut session.view.choices, &self.choices());
         let subject = self.panel.unwrap_or_default();
         let dark = self.theme.map_or(!svg && subject == Subject::Window, |theme| theme == Theme::Dark);
         let setting = Setting {
@@ -133,7 +150,7 @@ impl Shared {
             size: self.size.unwrap_or_else(|| subject.size()),
             scale: self.scale.unwrap_or(if svg { 2.0 } else { 1.0 }),
             dark,
-            session: session_hash(&session),
+            session: hash,
         };
         if svg && session.backend == BackendChoice::Auto {
             session.backend = BackendChoice::Cpu;
@@ -145,6 +162,17 @@ impl Shared {
 
 fn panel(name: &str) -> Result<Subject, String> {
     Subject::panel(name)
+}
+
+fn choice(text: &str) -> Result<[String; 3], String> {
+    let parts = text.split_once('=').and_then(|(what, value)| Some((what.split_once('.')?, value)));
+    let ((panel, name), value) = parts.ok_or_else(|| format!("`{text}` is no choice; one is written as state.view=collisions"))?;
+    let [panel, name, value] = [panel, name, value].map(|part| part.trim().to_owned());
+    let chosen = Chosen::from([(panel.clone(), Choice::from([(name.clone(), value.clone())]))]);
+    match choices::wrong(&chosen).pop() {
+        Some(wrong) => Err(wrong.reason),
+        None => Ok([panel, name, value]),
+    }
 }
 
 fn size(text: &str) -> Result<[u32; 2], String> {
@@ -160,6 +188,16 @@ fn scale(text: &str) -> Result<f32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn choices_are_read_or_refused_with_the_nearest() {
+        let made = |a: &str, b: &str, c: &str| Ok([a.to_owned(), b.to_owned(), c.to_owned()]);
+        assert_eq!(choice("state.view=collisions"), made("state", "view", "collisions"));
+        assert_eq!(choice("retention.curves of = others"), made("retention", "curves of", "others"));
+        assert!(choice("state=collisions").is_err_and(|e| e.contains("state.view=collisions")));
+        assert!(choice("state.view=colisions").is_err_and(|e| e.ends_with("the nearest is `collisions`")));
+        assert!(choice("stat.view=map").is_err_and(|e| e.ends_with("the nearest is `state`")));
+    }
 
     #[test]
     fn sizes_are_read_or_refused_with_an_example() {

@@ -8,7 +8,7 @@ use eframe::egui::{
     TextureHandle, TextureOptions, Ui, WidgetText, pos2, vec2,
 };
 
-use super::{LaneLook, Look, Pin, Subject};
+use super::{LaneLook, Look, Pin, Subject, WindowLane};
 use crate::app::command::{Command, ViewCommand};
 use crate::session::plan::{Plan, PlanLane};
 use crate::stream::Stream;
@@ -181,12 +181,20 @@ pub fn no_read_yet(stream: &Stream) -> String {
     format!("No read has been answered yet: the first of {} comes after write {first}.", plural(stream.reads(), "read", "reads"))
 }
 
+/// A lane that a panel shows.
+#[derive(Debug, Clone)]
+struct Named {
+    name: String,
+    /// True if it was chosen; else it was what there was to be shown first.
+    by_hand: bool,
+}
+
 /// The choice among lanes that have the channels of a panel.
 #[derive(Debug, Clone, Default)]
 pub struct LaneChoice {
     /// The lane that was chosen here, by the one that the window asked for then (none: no name). Where the window asks for what it asked
     /// for before, as after an undo, the panel shows what it did.
-    names: BTreeMap<String, String>,
+    names: BTreeMap<String, Named>,
     /// How often the window had asked for a lane when one was last chosen here.
     asked: u64,
 }
@@ -194,13 +202,44 @@ pub struct LaneChoice {
 impl LaneChoice {
     /// Chooses a lane by its name.
     pub fn set(&mut self, look: &Look<'_>, name: &str) {
-        self.asked = look.lane.asked;
-        let under = look.lane.name.unwrap_or_default();
+        self.set_for(look.lane, name);
+    }
+
+    /// Chooses a lane by its name, under what the window asks for.
+    pub fn set_for(&mut self, window: WindowLane<'_>, name: &str) {
+        self.put(window, name, true);
+    }
+
+    fn put(&mut self, window: WindowLane<'_>, name: &str, by_hand: bool) {
+        self.asked = window.asked;
+        let under = window.name.unwrap_or_default();
         match self.names.get_mut(under) {
-            Some(now) if now == name => {}
-            Some(now) => name.clone_into(now),
-            None => drop(self.names.insert(under.to_owned(), name.to_owned())),
+            Some(now) if now.name == name => now.by_hand |= by_hand,
+            Some(now) => *now = Named { name: name.to_owned(), by_hand },
+            None => drop(self.names.insert(under.to_owned(), Named { name: name.to_owned(), by_hand })),
         }
+    }
+
+    /// The lane that was chosen here by hand, under what the window asks for.
+    #[must_use]
+    pub fn by_hand(&self, window: WindowLane<'_>) -> Option<&str> {
+        self.own(window).filter(|now| now.by_hand).map(|now| now.name.as_str())
+    }
+
+    /// A lane is called otherwise now: what was chosen stays chosen.
+    pub fn rename(&mut self, from: &str, to: &str) {
+        for now in self.names.values_mut().filter(|now| now.name == from) {
+            to.clone_into(&mut now.name);
+        }
+        if let Some(now) = self.names.remove(from) {
+            self.names.insert(to.to_owned(), now);
+        }
+    }
+
+    /// What the panel shows under what the window asks for, if that was asked for before it was chosen.
+    fn own(&self, window: WindowLane<'_>) -> Option<&Named> {
+        let holds_still = window.name.is_none() || self.asked == window.asked;
+        self.names.get(window.name.unwrap_or_default()).filter(|_| holds_still)
     }
 
     /// The lane chosen among `lanes`: the window's if it asks for one of these, or else the first (whose cache is not empty by its own
@@ -208,8 +247,7 @@ impl LaneChoice {
     #[must_use]
     pub fn chosen(&self, look: &Look<'_>, lanes: &[usize]) -> Option<usize> {
         let called = |name: &str| lanes.iter().copied().find(|&i| look.lanes[i].plan.name == name);
-        let holds_still = look.lane.name.is_none() || self.asked == look.lane.asked;
-        let own = self.names.get(look.lane.name.unwrap_or_default()).filter(|_| holds_still).and_then(|name| called(name));
+        let own = self.own(look.lane).and_then(|now| called(&now.name));
         let named = own.or(look.lane.name.and_then(called));
         // A cache of nothing has nothing to show, where another lane has one.
         let holds = |&&lane: &&usize| {
@@ -267,6 +305,7 @@ impl LaneChoice {
     }
 
     fn choose(&mut self, ui: &mut Ui, look: &Look<'_>, lanes: &[usize], mut chosen: usize) -> usize {
+        let was = chosen;
         swatch(ui, look.lanes[chosen].colour);
         let name = look.lanes[chosen].plan.name.as_str();
         if lanes.len() == 1 {
@@ -279,7 +318,7 @@ impl LaneChoice {
             }
         });
         response.response.on_hover_text("The lane shown here");
-        self.set(look, &look.lanes[chosen].plan.name);
+        self.put(look.lane, &look.lanes[chosen].plan.name, chosen != was);
         chosen
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod assignments;
 pub mod channel;
+pub mod choices;
 pub mod common;
 pub mod counts;
 pub mod events;
@@ -172,4 +173,8 @@ impl Look<'_> {
 pub trait Panel {
     /// Draws itself into `ui`, all of it, and pushes what the user asked for.
     fn ui(&mut self, ui: &mut eframe::egui::Ui, look: &Look<'_>, commands: &mut Vec<Command>);
+
+    /// Names what can be chosen inside it, choice by choice: sessions keep it by these names. What only filters a list, or where a picture
+    /// is zoomed to, is none of it.
+    fn choices(&mut self, _choices: &mut choices::Choices<'_>) {}
 }

@@ -8,6 +8,7 @@ use super::common::{
 };
 use super::{Look, Panel};
 use crate::app::command::Command;
+use crate::panel::choices::Choices;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::palette::{Ink, blend};
@@ -87,6 +88,10 @@ impl Panel for Shares {
         // In a causal stream a read has a write of its own: the newest that it sees.
         let causal = reads == look.plan.stream.writes() && read < seen;
         point_at(&response, causal.then(|| look.plan.stream.after()[read] as usize - 1), commands);
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.lane("lane", &mut self.lane);
     }
 }
 

@@ -219,6 +219,11 @@ fn first_wrong(session: &Session) -> Option<(Way, String)> {
         let reason = format!("the steps a second are {}, but must be a number above 0", session.view.speed);
         return Some((Way::to("view").field("speed"), reason));
     }
+    #[cfg(feature = "gui")]
+    if let Some(wrong) = crate::panel::choices::wrong(&session.view.choices).into_iter().next() {
+        let way = Way::to("view").field("choices").field(&wrong.panel);
+        return Some((wrong.name.iter().fold(way, |way, name| way.field(name)), wrong.reason));
+    }
     if session.bookmarks.len() > MAX_BOOKMARKS {
         let reason = format!("there are {} bookmarks, but a session has at most {MAX_BOOKMARKS}", session.bookmarks.len());
         return Some((Way::to("bookmarks"), reason));

@@ -16,6 +16,7 @@ pub mod plan;
 pub mod saved;
 pub mod weights;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub use gallery::example;
@@ -310,10 +311,36 @@ pub struct View {
     pub read: Option<usize>,
     /// The arrangement of the panels, as the layout writes itself; the default one where it is absent.
     pub layout: Option<String>,
+    /// What is chosen inside the panels (`"state": {"view": "collisions"}`), where it is not what they show by themselves.
+    #[serde(skip_serializing_if = "Chosen::is_empty")]
+    pub choices: Chosen,
+}
+
+/// What is chosen inside one panel: the choice's name and what is chosen, in the words on screen.
+pub type Choice = BTreeMap<String, String>;
+
+/// What is chosen inside panels, by the panel's name.
+pub type Chosen = BTreeMap<String, Choice>;
+
+/// Puts choices over others: what `over` does not name stays.
+pub fn put_over(below: &mut Chosen, over: &Chosen) {
+    for (name, choice) in over {
+        below.entry(name.clone()).or_default().extend(choice.clone());
+    }
 }
 
 impl Default for View {
     fn default() -> Self {
-        Self { position: None, speed: 8.0, repeat: false, kv_head: 0, query_head: 0, token: None, read: None, layout: None }
+        Self {
+            position: None,
+            speed: 8.0,
+            repeat: false,
+            kv_head: 0,
+            query_head: 0,
+            token: None,
+            read: None,
+            layout: None,
+            choices: Chosen::new(),
+        }
     }
 }

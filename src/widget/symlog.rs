@@ -135,6 +135,12 @@ impl SymlogControl {
         Some(Symlog { threshold: self.threshold.unwrap_or(suited.threshold).min(suited.most), ..suited })
     }
 
+    /// True if it is chosen.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
     /// Chooses it, or the range.
     pub fn choose(&mut self, on: bool) {
         self.on = on;

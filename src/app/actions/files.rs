@@ -145,7 +145,7 @@ impl App {
         self.looked_at = None;
         // Its run goes too: nothing of it may stand under the new session's name.
         self.runs.clear();
-        self.layout = PanelLayout::new(session.view.layout.as_deref());
+        self.layout = PanelLayout::of(&session.view);
         self.next_view = Some(session.view.clone());
         self.kept = kept;
         self.session = session;

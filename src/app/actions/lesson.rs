@@ -11,7 +11,7 @@ use crate::app::command::{SessionCommand, TimeCommand, ViewCommand};
 use crate::app::dialogs::Next;
 use crate::app::jobs::{self, Done, Opened, Purpose, ToRun};
 use crate::app::lesson::editor::{self, Moment};
-use crate::app::lesson::{EditCommand, Editing, LessonCommand, Playing, arrangement, seen_from};
+use crate::app::lesson::{EditCommand, Editing, LessonCommand, Playing, arrangement, choices_at_first, seen_from};
 use crate::app::state::Run;
 use crate::layer;
 use crate::metric::events::{Criteria, EventKind, HeadsShown, LaneEvents};
@@ -131,6 +131,9 @@ impl App {
         let change = if whole { lesson.change_until(at) } else { lesson.steps[at].set.clone() };
         let wanted = change.applied(if whole { &lesson.session } else { &self.session });
         self.set_up(&wanted, &change);
+        if whole {
+            self.layout.choose(&choices_at_first(&lesson));
+        }
         self.show_step(&change, &show);
         self.remember_lesson();
     }
@@ -156,11 +159,12 @@ impl App {
         self.session.view.query_head = change.query_head.unwrap_or(self.session.view.query_head);
     }
 
-    /// Arranges the panels as a step has them, and brings those to the front that it marks.
+    /// Arranges the panels as a step has them, chooses in them what it chooses, and brings those to the front that it marks.
     fn show_step(&mut self, change: &Change, show: &[String]) {
         if let Some(node) = arrangement(change) {
             self.layout.arrange(&node);
         }
+        self.layout.choose(&change.choices);
         for name in show.iter().filter(|name| PANELS.iter().any(|p| p.name == name.as_str())) {
             self.layout.bring(name);
         }

@@ -9,8 +9,9 @@ use super::LessonCommand;
 use super::strip::PLACES;
 use crate::app::command::Command;
 use crate::app::layout::entries;
-use crate::session::Session;
+use crate::panel::choices::as_new;
 use crate::session::lesson::{Ask, Change, Check, Lesson, MAX_STEPS, Step, VERSION};
+use crate::session::{Session, put_over};
 
 /// What the editor asks of the window.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +106,10 @@ impl Editing {
     fn difference(&self, from: usize, session: &Session) -> Change {
         let before = self.lesson.session_at(from);
         let mut set = view_of(session);
+        // What an earlier step chose inside a panel and is not chosen now is as it is by itself again.
+        let mut choices = as_new(&self.lesson.change_until(from).choices);
+        put_over(&mut choices, &set.choices);
+        set.choices = choices;
         let on = |s: &Session| s.lanes.iter().filter(|l| l.enabled).map(|l| l.name.clone()).collect::<Vec<_>>();
         set.lanes = (on(&before) != on(session)).then(|| on(session));
         for lane in &session.lanes {
@@ -132,6 +137,7 @@ fn view_of(session: &Session) -> Change {
         kv_head: (view.kv_head > 0).then_some(view.kv_head),
         query_head: (view.query_head > 0).then_some(view.query_head),
         layout: view.layout.clone(),
+        choices: view.choices.clone(),
         ..Change::default()
     }
 }
@@ -271,6 +277,7 @@ fn set_words(set: &Change) -> String {
     words.extend(set.read.map(|r| format!("read {r}")));
     words.extend(set.kv_head.map(|h| format!("key/value head {h}")));
     words.extend(set.query_head.map(|h| format!("query head {h}")));
+    words.extend((!set.choices.is_empty()).then(|| "what the panels show".to_owned()));
     words.extend((set.layout.is_some() || set.panels.is_some()).then(|| "the panels' arrangement".to_owned()));
     words.extend(set.lanes.as_ref().map(|l| format!("lanes on: {}", l.join(", "))));
     words.extend(set.params.iter().map(|(name, value)| format!("{name} = {value}")));

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::app::arrangement::Node;
-use crate::session::Session;
+use crate::panel::choices::as_new;
 use crate::session::lesson::check::Answer;
 use crate::session::lesson::{Change, Lesson, Step};
+use crate::session::{Chosen, Session, put_over};
 
 pub use editor::{EditCommand, Editing};
 
@@ -141,6 +142,14 @@ pub fn arrangement(change: &Change) -> Option<Node> {
     crate::app::presets::preset(text).map(super::presets::Preset::node).or_else(|| ron::from_str(text).ok())
 }
 
+/// What the lesson's session shows inside the panels in which any step chooses something.
+#[must_use]
+pub fn choices_at_first(lesson: &Lesson) -> Chosen {
+    let mut all = as_new(&lesson.change_until(lesson.steps.len()).choices);
+    put_over(&mut all, &lesson.session.view.choices);
+    all
+}
+
 /// The view of a session with what a change says of it.
 #[must_use]
 pub fn seen_from(session: &Session, change: &Change) -> crate::session::View {
@@ -150,6 +159,7 @@ pub fn seen_from(session: &Session, change: &Change) -> crate::session::View {
     view.read = change.read.or(view.read);
     view.kv_head = change.kv_head.unwrap_or(view.kv_head);
     view.query_head = change.query_head.unwrap_or(view.query_head);
+    put_over(&mut view.choices, &change.choices);
     view
 }
 

@@ -16,6 +16,7 @@ use super::common::{
 use super::growth::{n_max, rows_after};
 use super::{Look, Panel, Subject};
 use crate::app::command::{Command, ViewCommand};
+use crate::panel::choices::Choices;
 use crate::session::hand;
 use crate::session::plan::PlanLane;
 use crate::stream::Stream;
@@ -192,6 +193,11 @@ impl Panel for Assignments {
         if !self.lasso.drawing() {
             hover(look, &response, &chart, (trace, head), &rows, seen, commands);
         }
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.lane("lane", &mut self.lane);
+        choices.one_of("order", &mut self.sorting.by, By::ALL.map(|by| (by, by.title())));
     }
 }
 

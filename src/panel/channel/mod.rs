@@ -9,6 +9,7 @@ use self::reduced::{Across, Reduced};
 use super::common::{Canvas, Key, LaneChoice, chunks_seen, head_of, words, writes_seen};
 use super::{Look, Panel};
 use crate::app::command::Command;
+use crate::panel::choices::Choices;
 use crate::trace::{Axis, Channel, ChannelSpec, Tolerance, Width};
 use crate::widget::cached::Cached;
 use crate::widget::heatmap::{Grid, Rule};
@@ -49,7 +50,7 @@ type PictureKey = Key<(Canvas, &'static str, Rule, (u32, u32, u8), usize)>;
 pub struct ChannelPanel {
     lane: LaneChoice,
     /// The name of the channel; the lane's first, until one is chosen that it has.
-    channel: Option<&'static str>,
+    channel: Option<String>,
     rule: Rule,
     view: View,
     range: RangeControl,
@@ -82,7 +83,7 @@ impl ChannelPanel {
     /// One that begins with the channel of this name, in lanes that have it.
     #[must_use]
     pub fn showing(channel: &'static str) -> Self {
-        Self { channel: Some(channel), ..Self::default() }
+        Self { channel: Some(channel.to_owned()), ..Self::default() }
     }
 }
 
@@ -106,9 +107,9 @@ impl Panel for ChannelPanel {
         let lanes: Vec<usize> = (0..look.lanes.len()).filter(|&l| !look.lanes[l].trace.channels().is_empty()).collect();
         let Self { lane, channel, rule, view, .. } = self;
         let lane = lane.row(ui, look, &lanes, "No lane is switched on.", |ui, lane| {
-            let Some(here) = chosen(look, lane, *channel) else { return };
+            let Some(here) = chosen(look, lane, channel.as_deref()) else { return };
             choose(ui, look, lane, here, channel);
-            let here = chosen(look, lane, *channel).unwrap_or(here);
+            let here = chosen(look, lane, channel.as_deref()).unwrap_or(here);
             if here.spec().width == Width::Fixed(1) {
                 let line = *view != View::Map;
                 if ui.selectable_label(line, "line").on_hover_text("The head shown, as a line").clicked() {
@@ -123,17 +124,18 @@ impl Panel for ChannelPanel {
             }
         });
         let Some(lane) = lane else { return };
-        let Some(channel) = chosen(look, lane, self.channel) else {
+        let Some(channel) = chosen(look, lane, self.channel.as_deref()) else {
             words(ui, "This lane writes no channel.");
             return;
         };
         let spec = channel.spec();
         let of = (look.lanes[lane].plan.kind.name(), spec.name);
         if self.of != Some(of) {
-            // A range that was chosen for other numbers is of no use for these.
-            self.range.reset();
-            self.symlog.fit();
-            self.of = Some(of);
+            // A range that was chosen for other numbers is of no use for these; one that a session brings is for the first.
+            if self.of.replace(of).is_some() {
+                self.range.reset();
+                self.symlog.fit();
+            }
         }
         let head = head_of(channel, look);
         let entries = look.lanes[lane].plan.entries(spec.axis);
@@ -167,6 +169,15 @@ impl Panel for ChannelPanel {
             Shades::Range(range) if line => draw::line(ui, look, &drawn, (reduced, range), commands),
             _ => draw::map(ui, look, &drawn, (reduced, grid, shades), &mut self.picture, commands),
         }
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.lane("lane", &mut self.lane);
+        choices.words("channel", &mut self.channel);
+        choices.one_of("rule", &mut self.rule, Rule::ALL.map(|rule| (rule, rule.title())));
+        choices.one_of("view", &mut self.view, [(View::Suited, "suited"), (View::Map, "map"), (View::Line, "line")]);
+        choices.range("range", &mut self.range);
+        choices.symlog("symlog", &mut self.symlog);
     }
 }
 
@@ -211,7 +222,7 @@ fn chosen<'a>(look: &Look<'a>, lane: usize, name: Option<&str>) -> Option<&'a Ch
     name.and_then(|n| trace.channel(n)).or(trace.channels().first())
 }
 
-fn choose(ui: &mut Ui, look: &Look<'_>, lane: usize, here: &Channel, name: &mut Option<&'static str>) {
+fn choose(ui: &mut Ui, look: &Look<'_>, lane: usize, here: &Channel, name: &mut Option<String>) {
     let mut chosen = here.spec().name;
     let response = ComboBox::from_id_salt("channel").selected_text(here.spec().title).width(90.0).show_ui(ui, |ui| {
         for channel in look.lanes[lane].trace.channels() {
@@ -221,7 +232,7 @@ fn choose(ui: &mut Ui, look: &Look<'_>, lane: usize, here: &Channel, name: &mut 
     });
     response.response.on_hover_text(format!("The channel shown: {}\n{}", here.spec().name, sentence(here.spec())));
     if chosen != here.spec().name {
-        *name = Some(chosen);
+        *name = Some(chosen.to_owned());
     }
 }
 

@@ -12,6 +12,7 @@ use super::{Look, Panel, Subject};
 use crate::app::command::{Command, ViewCommand};
 use crate::layer::ovq::Counting;
 use crate::metric::health::perplexity;
+use crate::panel::choices::Choices;
 use crate::session::hand::Act;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
@@ -39,6 +40,12 @@ enum View {
     Sorted,
     Histogram,
 }
+
+const VIEWS: [(View, &str, &str); 3] = [
+    (View::ByRow, "by row", "A bar a row, in the order of the dictionary"),
+    (View::Sorted, "sorted", "A bar a row, the fullest first"),
+    (View::Histogram, "histogram", "How many rows hold so many writes"),
+];
 
 /// See [`HELP`].
 #[derive(Debug, Default)]
@@ -99,9 +106,9 @@ impl Panel for Counts {
         let Self { lane, view, linear, .. } = self;
         let lane = lane.row(ui, look, &lanes, "No lane here writes assignments; add an OVQ or a VQ lane.", |ui, _| {
             ui.add_space(4.0);
-            ui.selectable_value(view, View::ByRow, "by row").on_hover_text("A bar a row, in the order of the dictionary");
-            ui.selectable_value(view, View::Sorted, "sorted").on_hover_text("A bar a row, the fullest first");
-            ui.selectable_value(view, View::Histogram, "histogram").on_hover_text("How many rows hold so many writes");
+            for (choice, name, hint) in VIEWS {
+                ui.selectable_value(view, choice, name).on_hover_text(hint);
+            }
             if *view != View::Histogram {
                 ui.add_space(4.0);
                 ui.selectable_value(linear, false, "log");
@@ -158,6 +165,12 @@ impl Panel for Counts {
         } else {
             draw(ui, look, lane, tally, options, commands);
         }
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.lane("lane", &mut self.lane);
+        choices.one_of("view", &mut self.view, VIEWS.map(|(view, name, _)| (view, name)));
+        choices.one_of("axis", &mut self.linear, [(false, "log"), (true, "linear")]);
     }
 }
 

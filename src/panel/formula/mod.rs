@@ -17,6 +17,7 @@ use super::common::{LaneChoice, chunks_seen, words};
 use super::{Look, Panel, Subject};
 use crate::app::command::Command;
 use crate::layer::lola::residency::{Place, Residency};
+use crate::panel::choices::Choices;
 use crate::widget::palette::Ink;
 
 use equation::Equation;
@@ -90,6 +91,10 @@ impl Panel for Formula {
             }
             crate::app::focus::follow(ui);
         });
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.lane("lane", &mut self.choice);
     }
 }
 

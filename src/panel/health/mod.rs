@@ -15,6 +15,7 @@ use super::{Look, Panel, Subject};
 use crate::app::command::Command;
 use crate::app::study::StudyCommand;
 use crate::app::study::health::{Ask, Finding, LaneHead};
+use crate::panel::choices::Choices;
 use crate::widget::chart::{SMALL, Sign, sign};
 use crate::widget::line::Dash;
 use crate::widget::palette::Ink;
@@ -38,6 +39,11 @@ are not in use and take no part; its codes never move.\n\nHover for the exact nu
 
 /// The height of a cell, in points, below which charts and words are scrolled as one.
 const LOW: f32 = 200.0;
+
+const ALL_FIGURES: &str = "all figures";
+
+/// After so many chunks without a write a row can count as unused.
+const CHUNKS: std::ops::RangeInclusive<usize> = 1..=4096;
 
 /// See [`HELP`].
 pub struct Health {
@@ -81,6 +87,12 @@ impl Panel for Health {
         self.controls(ui, look);
         self.figures(ui, look, &lanes, commands);
     }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        let figures = Quantity::ALL.map(|quantity| (Some(quantity), quantity.title()));
+        choices.one_of("figures", &mut self.shown, std::iter::once((None, ALL_FIGURES)).chain(figures));
+        choices.number("w", &mut self.window, CHUNKS);
+    }
 }
 
 impl Health {
@@ -120,15 +132,15 @@ impl Health {
     fn controls(&mut self, ui: &mut Ui, look: &Look<'_>) {
         let (study, known) = (&look.studies.health, self.studied);
         ui.horizontal_wrapped(|ui| {
-            let title = self.shown.map_or("all figures", Quantity::title);
+            let title = self.shown.map_or(ALL_FIGURES, Quantity::title);
             let combo = ComboBox::from_id_salt("figure").selected_text(title).width(120.0).show_ui(ui, |ui| {
-                ui.selectable_value(&mut self.shown, None, "all figures");
+                ui.selectable_value(&mut self.shown, None, ALL_FIGURES);
                 for quantity in Quantity::ALL {
                     ui.selectable_value(&mut self.shown, Some(quantity), quantity.title()).on_hover_text(quantity.formula());
                 }
             });
             combo.response.accessible_name("Figures").on_hover_text("The figures shown");
-            let w = DragValue::new(&mut self.window).range(1..=4096).speed(0.2).prefix("w ");
+            let w = DragValue::new(&mut self.window).range(CHUNKS).speed(0.2).prefix("w ");
             ui.add(w)
                 .accessible_name("Chunks without a write")
                 .on_hover_text("A row counts as unused after this many chunks without a write");

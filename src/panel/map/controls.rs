@@ -4,6 +4,7 @@ use eframe::egui::{Button, ComboBox, DragValue, RichText, Ui};
 
 use super::zoom::Zoom;
 use crate::metric::projection::{Basis, Projection};
+use crate::panel::choices::Choices;
 use crate::widget::palette::Ink;
 
 /// What is chosen.
@@ -20,7 +21,22 @@ impl Default for Choice {
     }
 }
 
+const DIRECTIONS: [(bool, &str, &str); 2] = [
+    (false, "PCA", "Principal components of the keys of the whole stream: the directions along which they differ most"),
+    (true, "random", "Directions drawn at random: what is seen here too was not put in by the choice of directions"),
+];
+
 impl Choice {
+    /// See [`crate::panel::Panel::choices`].
+    pub(super) fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.one_of("directions", &mut self.random, DIRECTIONS.map(|(random, name, _)| (random, name)));
+        choices.number("seed", &mut self.seed, 0..=u64::MAX);
+        // What keys have fewer of is shown as their last: see `within`.
+        let [x, y] = &mut self.components;
+        choices.number("x", x, 0..=usize::from(u16::MAX));
+        choices.number("y", y, 0..=usize::from(u16::MAX));
+    }
+
     pub(super) fn basis(&self) -> Basis {
         if self.random { Basis::Random(self.seed) } else { Basis::Principal }
     }
@@ -33,10 +49,7 @@ impl Choice {
     /// The controls; `known` is the projection chosen, where it is there already.
     pub(super) fn ui(&mut self, ui: &mut Ui, dk: usize, known: Option<&Projection>) {
         ui.separator();
-        for (random, name, hint) in [
-            (false, "PCA", "Principal components of the keys of the whole stream: the directions along which they differ most"),
-            (true, "random", "Directions drawn at random: what is seen here too was not put in by the choice of directions"),
-        ] {
+        for (random, name, hint) in DIRECTIONS {
             ui.selectable_value(&mut self.random, random, name).on_hover_text(hint);
         }
         if self.random {

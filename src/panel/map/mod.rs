@@ -31,6 +31,7 @@ use crate::app::facts::Index;
 use crate::app::study::StudyCommand;
 use crate::app::study::map::{Ask, Keys};
 use crate::layer::effective::Store;
+use crate::panel::choices::Choices;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart};
 use crate::widget::lasso::Lasso;
@@ -106,6 +107,11 @@ impl Panel for DictionaryMap {
         self.ask(look, lane, commands);
         self.draw(ui, &view, (all, source), &sentence, commands);
         (self.index, self.lists, self.rows) = (index, lists, rows);
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.lane("lane", &mut self.lane);
+        self.choice.choices(choices);
     }
 }
 

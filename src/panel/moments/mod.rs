@@ -11,6 +11,7 @@ use super::common::{Canvas, Key, LaneChoice, lane_link, plural, swatch, words};
 use super::{Look, Panel, Pin};
 use crate::app::command::{Command, ViewCommand};
 use crate::metric::{Running, Summary};
+use crate::panel::choices::Choices;
 use crate::panel::recall::figures;
 use crate::session::plan::Plan;
 use crate::widget::cached::Cached;
@@ -62,6 +63,10 @@ impl Panel for Moments {
             }
             crate::app::focus::follow(ui);
         });
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.lane("lane", &mut self.lane);
     }
 }
 

@@ -16,6 +16,7 @@ use super::{LaneLook, Look, Panel};
 use crate::app::command::Command;
 use crate::metric::breakdown::By;
 use crate::metric::{CORRECT, ERROR_SQ, Running, Summary};
+use crate::panel::choices::Choices;
 use crate::session::hand::Hand;
 use crate::session::plan::Plan;
 use crate::stream::Targets;
@@ -56,6 +57,11 @@ const WINDOWS: usize = 64;
 
 /// With no more windows than this each is a mark, so that what was read is told from the line between.
 const FEW: usize = 40;
+
+/// What the view is called that shows the scores by this.
+fn view_name(by: Option<By>) -> String {
+    by.map_or_else(|| "over the stream".to_owned(), |b| format!("by {}", b.name()))
+}
 
 /// See [`HELP`].
 #[derive(Default)]
@@ -121,6 +127,10 @@ impl Panel for Recall {
             crate::app::focus::follow(ui);
         });
     }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.one_of("view", &mut self.by, std::iter::once(None).chain(By::ALL.map(Some)).map(|by| (by, view_name(by))));
+    }
 }
 
 impl Recall {
@@ -158,13 +168,12 @@ impl Recall {
     fn first_row(&mut self, ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool) {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 5.0;
-            let name = |by: Option<By>| by.map_or_else(|| "over the stream".to_owned(), |b| format!("by {}", b.name()));
-            let combo = ComboBox::from_id_salt("view").selected_text(RichText::new(name(self.by)).size(SMALL)).width(112.0);
+            let combo = ComboBox::from_id_salt("view").selected_text(RichText::new(view_name(self.by)).size(SMALL)).width(112.0);
             let response = combo.show_ui(ui, |ui| {
                 for by in std::iter::once(None).chain(By::ALL.map(Some)) {
                     // Two of the views need to know which write holds the answer.
                     let known = !matches!(by, Some(By::Age | By::Answer)) || look.plan.stream.labels().answer_at.is_some();
-                    let option = ui.add_enabled(known, Button::selectable(self.by == by, name(by)));
+                    let option = ui.add_enabled(known, Button::selectable(self.by == by, view_name(by)));
                     let option = option.on_disabled_hover_text("This stream does not say which write holds the answer to a read");
                     if option.clicked() {
                         self.by = by;

@@ -29,6 +29,7 @@ use crate::app::command::Command;
 use crate::app::facts::Index;
 use crate::app::ribbon::runs_of;
 use crate::layer::lola::residency::{Place, Residency};
+use crate::panel::choices::Choices;
 use crate::widget::cached::Cached;
 use crate::widget::palette::Ink;
 
@@ -120,6 +121,13 @@ impl Panel for ResidencyPanel {
             View::Age => self.age.show(ui, look, &held, commands),
             View::Text => {}
         }
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.one_of("view", &mut self.view, TABS.map(|(view, name, _)| (view, name)));
+        choices.lane("lane", &mut self.lane);
+        choices.lane("lane of the text", &mut self.text_lane);
+        self.occupancy.choices(choices);
     }
 }
 

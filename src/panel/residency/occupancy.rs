@@ -5,6 +5,7 @@ use eframe::egui::{Color32, ColorImage, Response, Stroke, TextureHandle, Ui, pos
 use super::held::Held;
 use super::picture::{cells, faint, forgotten};
 use crate::panel::Look;
+use crate::panel::choices::Choices;
 use crate::panel::common::{Canvas, Key, canvas, cover, crowd, facts, paint_until, playheads, plural, texture};
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
@@ -26,7 +27,19 @@ pub(super) struct Occupancy {
     picture: Cached<Key<Canvas>, TextureHandle>,
 }
 
+/// How it is drawn, logarithmic or not.
+const WAYS: [(bool, &str, &str); 2] = [
+    (false, "Stacked", "One above the other: together they are all tokens written"),
+    (true, "Logarithmic", "A line each, where ratios count; nothing is drawn for a memory that is empty"),
+];
+
 impl Occupancy {
+    /// See [`crate::panel::Panel::choices`].
+    pub(super) fn choices(&mut self, choices: &mut Choices<'_>) {
+        let ways = WAYS.map(|(log, name, _)| (Some(log), name));
+        choices.one_of("occupancy", &mut self.log, std::iter::once((None, "as suits")).chain(ways));
+    }
+
     pub(super) fn show(&mut self, ui: &mut Ui, look: &Look<'_>, held: &Held<'_>) {
         let ink = Ink::of(ui);
         let writes = look.plan.stream.writes();
@@ -39,10 +52,7 @@ impl Occupancy {
         let mut log = self.log.unwrap_or(most * THIN < writes);
         if ui.available_height() > 110.0 {
             ui.horizontal(|ui| {
-                for (value, name, hint) in [
-                    (false, "Stacked", "One above the other: together they are all tokens written"),
-                    (true, "Logarithmic", "A line each, where ratios count; nothing is drawn for a memory that is empty"),
-                ] {
+                for (value, name, hint) in WAYS {
                     if ui.selectable_label(log == value, name).on_hover_text(hint).clicked() {
                         (log, self.log) = (value, Some(value));
                     }

@@ -19,6 +19,7 @@ use crate::app::facts::Index;
 use crate::app::study::StudyCommand;
 use crate::app::study::retention::{Ask, Finding};
 use crate::metric::retention::{AgeBin, Estimate, Follow, MOST_TOKENS, Probes, Which};
+use crate::panel::choices::Choices;
 use crate::session::plan::Plan;
 use crate::widget::cached::Cached;
 use crate::widget::palette::Ink;
@@ -48,6 +49,12 @@ enum View {
     Age,
     Score,
 }
+
+const VIEWS: [(View, &str, &str); 3] = [
+    (View::Map, "Map", "Token by step, for every lane"),
+    (View::Age, "By age", "The forgetting curve"),
+    (View::Score, "Score and loss", "LoLA's score against the true error later"),
+];
 
 /// Whose errors a forgetting curve has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -106,6 +113,20 @@ impl Panel for Retention {
             }
         }
     }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.one_of("view", &mut self.view, VIEWS.map(|(view, name, _)| (view, name)));
+        choices.lane("lane", &mut self.lane);
+        choices.one_of("order", &mut self.order, Order::ALL.map(|order| (order, order.title())));
+        let groups = [(Group::Marked, "marked"), (Group::Others, "others"), (Group::All, "all")];
+        choices.one_of("curves of", &mut self.group, groups);
+        let roles = (0..=u8::MAX).map(|role| (Which::Role(role), format!("role {role}")));
+        let ways = [(Which::Marked, "marked"), (Which::Even, "evenly"), (Which::Random, "at random")]
+            .map(|(which, name)| (which, name.to_owned()));
+        choices.one_of("tokens", &mut self.follow.which, ways.into_iter().chain(roles));
+        choices.number("count", &mut self.follow.count, 1..=MOST_TOKENS);
+        choices.number("seed", &mut self.follow.seed, 0..=u64::MAX);
+    }
 }
 
 impl Retention {
@@ -137,11 +158,7 @@ impl Retention {
         let study = &look.studies.retention;
         let here = study.of(look.plan);
         ui.horizontal_wrapped(|ui| {
-            for (view, name, hint) in [
-                (View::Map, "Map", "Token by step, for every lane"),
-                (View::Age, "By age", "The forgetting curve"),
-                (View::Score, "Score and loss", "LoLA's score against the true error later"),
-            ] {
+            for (view, name, hint) in VIEWS {
                 ui.selectable_value(&mut self.view, view, name).on_hover_text(hint);
             }
             ui.separator();

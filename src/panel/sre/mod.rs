@@ -29,6 +29,7 @@ use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::app::facts::Index;
 use crate::layer::lola::residency::Residency;
+use crate::panel::choices::Choices;
 use crate::session::hand::{self, Hand};
 use crate::trace::Channel;
 use crate::widget::cached::Cached;
@@ -175,6 +176,12 @@ impl Panel for Sre {
             }
         }
         self.show(ui, look, lane, commands);
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.one_of("view", &mut self.view, TABS.map(|(view, name, _)| (view, name)));
+        choices.lane("lane", &mut self.lane);
+        self.pairs.choices(choices);
     }
 }
 

@@ -13,6 +13,7 @@ use crate::app::study::novelty::{Ask, is_quick};
 use crate::metric::novelty::madds;
 use crate::metric::retention::spearman;
 use crate::panel::Look;
+use crate::panel::choices::Choices;
 use crate::panel::common::{
     Canvas, Key, canvas, facts, is_marked, marked_name, plural, point_at, role_name, select_ring, texture, token_name, words,
 };
@@ -112,7 +113,15 @@ pub(super) struct Pairs {
     asked: Option<(Weak<Plan>, usize)>,
 }
 
+/// What the scores are held against, and what it is called in a row of choices.
+const AGAINST: [(Against, &str); 2] = [(Against::Length, "|v|"), (Against::Novelty, "Novelty")];
+
 impl Pairs {
+    /// See [`crate::panel::Panel::choices`].
+    pub(super) fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.one_of("against", &mut self.against, AGAINST);
+    }
+
     pub(super) fn show(&mut self, ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, list: &[Candidate], commands: &mut Vec<Command>) {
         if list.is_empty() {
             words(ui, "No candidate was scored in this step: nothing has left the window.");
@@ -156,8 +165,9 @@ impl Pairs {
         }
         ui.horizontal_wrapped(|ui| {
             if !wide {
-                ui.selectable_value(&mut self.against, Against::Length, "|v|").on_hover_text(Against::Length.label());
-                ui.selectable_value(&mut self.against, Against::Novelty, "Novelty").on_hover_text(Against::Novelty.label());
+                for (against, name) in AGAINST {
+                    ui.selectable_value(&mut self.against, against, name).on_hover_text(against.label());
+                }
             }
             if whole {
                 return;

@@ -9,6 +9,7 @@ use super::{empty, has_map};
 use crate::app::command::Command;
 use crate::layer::feature::FeatureMap;
 use crate::panel::Look;
+use crate::panel::choices::Choices;
 use crate::panel::common::{Canvas, Key, canvas, facts, marked, point_at, quoted, texture, token_name};
 use crate::session::plan::Plan;
 use crate::widget::cached::Cached;
@@ -49,6 +50,12 @@ pub(super) struct Collide {
 }
 
 impl Collide {
+    /// See [`crate::panel::Panel::choices`].
+    pub(super) fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.one_of("gram", &mut self.raw, [(false, "cosine"), (true, "raw")]);
+        choices.range("range of the gram matrix", &mut self.range);
+    }
+
     pub(super) fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, commands: &mut Vec<Command>) {
         let (tokens, why) = self.tokens(ui, look, lane);
         let plan = look.lanes[lane].plan;

@@ -5,6 +5,7 @@ use eframe::egui::{Label, RichText, TextureHandle, Ui, vec2};
 use super::{empty, letter, numbers_of};
 use crate::layer::Snapshot;
 use crate::panel::Look;
+use crate::panel::choices::Choices;
 use crate::panel::common::{Canvas, Key, canvas, chunks_seen, facts, texture};
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart};
@@ -66,6 +67,12 @@ fn held(state: &Snapshot, head: usize) -> Option<Held> {
 }
 
 impl Heat {
+    /// See [`crate::panel::Panel::choices`].
+    pub(super) fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.range("range", &mut self.range);
+        choices.symlog("symlog", &mut self.symlog);
+    }
+
     pub(super) fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize) {
         let chunks = chunks_seen(look, lane);
         let (number_of_lane, name) = (look.number_in_plan(lane), letter(look, lane));

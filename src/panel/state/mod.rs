@@ -15,6 +15,7 @@ use super::common::{Key, LaneChoice, words};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::app::study::spectrum::has_state;
+use crate::panel::choices::Choices;
 use crate::trace::Values;
 use crate::widget::cached::Cached;
 
@@ -83,6 +84,14 @@ impl Panel for StatePanel {
             View::Collisions => self.collide.ui(ui, look, lane, commands),
             View::Normaliser => self.normaliser.ui(ui, look, lane, commands),
         }
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.one_of("view", &mut self.view, VIEWS.map(|(view, name, _)| (view, name)));
+        choices.lane("lane", &mut self.lane);
+        self.heat.choices(choices);
+        self.spectrum.choices(choices);
+        self.collide.choices(choices);
     }
 }
 

@@ -6,6 +6,7 @@ use super::{empty, letter};
 use crate::app::command::{Command, ViewCommand};
 use crate::app::study::StudyCommand;
 use crate::app::study::spectrum::{Ask, Finding, Sample};
+use crate::panel::choices::Choices;
 use crate::panel::common::{chunks_seen, facts, plural};
 use crate::panel::{Look, Subject};
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
@@ -52,6 +53,11 @@ impl Held<'_> {
 }
 
 impl Through {
+    /// See [`crate::panel::Panel::choices`].
+    pub(super) fn choices(&mut self, choices: &mut Choices<'_>) {
+        choices.one_of("plot", &mut self.plot, [(Plot::Size, "size"), (Plot::Rank, "rank")]);
+    }
+
     pub(super) fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, lane: usize, commands: &mut Vec<Command>) {
         let (number_of_lane, head) = (look.number_in_plan(lane), look.head_of_lane(lane));
         let study = &look.studies.spectrum;

@@ -19,6 +19,7 @@ use crate::app::command::{Command, WindowCommand};
 use crate::app::study::sweep::Study;
 use crate::app::theme;
 use crate::metric::Summary;
+use crate::panel::choices::Choices;
 use crate::session::{Session, lanes};
 use crate::widget::cached::Cached;
 use crate::widget::chart::{SMALL, Sign};
@@ -75,6 +76,17 @@ impl Panel for SweepPanel {
             self.inside(ui, look, height, commands);
             crate::app::focus::follow(ui);
         });
+    }
+
+    fn choices(&mut self, choices: &mut Choices<'_>) {
+        let views = [
+            (View::State, "state size"),
+            (View::Parameter(0), "first parameter"),
+            (View::Parameter(1), "second parameter"),
+            (View::Map, "map"),
+        ];
+        choices.one_of("view", &mut self.view, views);
+        choices.words("lane of the map", &mut self.lane);
     }
 }
 

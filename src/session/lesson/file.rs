@@ -50,6 +50,11 @@ impl Lesson {
             if let Some(ask) = &step.ask {
                 ask.check.sound(&lesson.session).map_err(wrong)?;
             }
+            #[cfg(feature = "gui")]
+            if let Some(w) = crate::panel::choices::wrong(&step.set.choices).into_iter().next() {
+                let name = w.name.map(|name| format!(", {name}")).unwrap_or_default();
+                return Err(wrong(format!("`set.choices`, {}{name}: {}", w.panel, w.reason)));
+            }
             for name in step.set.lanes.iter().flatten() {
                 if !lesson.session.lanes.iter().any(|l| l.name == *name) {
                     return Err(wrong(format!("`set.lanes` names `{name}`, and there is no such lane")));

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::Session;
+use super::{Chosen, Session, put_over};
 use crate::param::ParamValue;
 
 pub use check::{Check, Seen};
@@ -104,6 +104,9 @@ pub struct Change {
     /// place of `layout`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub panels: Option<Vec<Vec<String>>>,
+    /// What to choose inside panels: `{"state": {"view": "collisions"}}`.
+    #[serde(skip_serializing_if = "Chosen::is_empty")]
+    pub choices: Chosen,
     /// The lanes that are on, by name; all others are off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lanes: Option<Vec<String>>,
@@ -134,6 +137,7 @@ impl Change {
         if later.layout.is_some() || later.panels.is_some() {
             (self.layout, self.panels) = (later.layout.clone(), later.panels.clone());
         }
+        put_over(&mut self.choices, &later.choices);
         over(&mut self.lanes, later.lanes.as_ref());
         self.params.extend(later.params.clone());
     }

@@ -71,6 +71,9 @@ pub(super) enum Ends {
     Own([f32; 2]),
 }
 
+/// What ends at the percentiles are called.
+const CLIPPED: &str = "clipped";
+
 /// What the user chose. By itself it follows the numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RangeControl {
@@ -137,6 +140,36 @@ impl RangeControl {
     /// The ends follow the 1st and the 99th percentile.
     pub fn clip(&mut self) {
         self.ends = Ends::Middle;
+    }
+
+    /// What was chosen, in words: `0.5 to 2, log`, `clipped`; `None` where nothing was.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        let ends = match self.ends {
+            Ends::Fit => None,
+            Ends::Middle => Some(CLIPPED.to_owned()),
+            Ends::Own([low, high]) => Some(format!("{low} to {high}")),
+        };
+        let parts: Vec<String> = ends.into_iter().chain(self.reading.map(|r| r.title().to_owned())).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// What such words choose, if they are such words.
+    #[must_use]
+    pub fn of_words(text: &str) -> Option<Self> {
+        let mut all = Self::default();
+        for part in text.split(", ") {
+            if part == CLIPPED {
+                all.clip();
+            } else if let Some(reading) = Reading::ALL.into_iter().find(|r| r.title() == part) {
+                all.read(reading);
+            } else {
+                let (low, high) = part.split_once(" to ")?;
+                let ends: [f32; 2] = [low.parse().ok()?, high.parse().ok()?];
+                ends.iter().all(|e| e.is_finite()).then(|| all.choose(ends))?;
+            }
+        }
+        Some(all)
     }
 
     /// Everything as it was at first.
