@@ -24,7 +24,7 @@ fn everything(session: Session) -> Harness<'static, App> {
     let mut session = session;
     session.view.layout = Some(ron::to_string(&presets::all_at_once()).unwrap());
     session.view.position = Some(1024);
-    let builder = Harness::builder().with_size(vec2(2280.0, 1200.0)).with_step_dt(1.0 / 60.0);
+    let builder = Harness::builder().with_size(vec2(1920.0, 1200.0)).with_step_dt(1.0 / 60.0);
     let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session, None, options(ThemeChoice::Dark)).unwrap());
     settle(&mut harness);
     harness.state_mut().ask(ViewCommand::Choose(Subject::Token(705)).into());

@@ -348,6 +348,15 @@ fn a_preset_for_a_layer_shows_a_lane_of_it_and_is_taken_back_whole() {
     let shown = lanes_shown(&harness);
     assert!(shown.len() >= 3 && shown.iter().all(|lane| lane == "OVQ a" || lane == "LoLA"), "shares have LoLA alone: {shown:?}");
     assert_eq!(shown.last().map(String::as_str), Some("OVQ a"));
+    // By another name it is the same lane.
+    let rename = |name: &str| SessionCommand::Lane(LaneCommand::Rename { lane: 1, name: name.to_owned() });
+    harness.state_mut().ask(rename("mine").into());
+    settle(&mut harness);
+    let called = |name: &str| shown.iter().map(|lane| if lane == "OVQ a" { name } else { lane }.to_owned()).collect::<Vec<_>>();
+    assert_eq!(lanes_shown(&harness), called("mine"));
+    undo(&mut harness);
+    settle(&mut harness);
+    assert_eq!(lanes_shown(&harness), shown, "taken back, too");
     arrange(&mut harness, "debug-lola");
     let lola = lanes_shown(&harness);
     assert!(lola.len() >= 2 && lola.iter().all(|lane| lane == "LoLA"), "{lola:?}");

@@ -424,8 +424,8 @@ fn a_lane_whose_chunks_are_no_steps_says_once_which_steps_they_are() {
     assert!(!said(&run, Subject::Lane(0), 256).contains("in steps: "));
     // A panel whose steps are the lane's own says so beside the lane's name.
     let formula = |number| harness(Asked::formula(&run, &[Subject::Token(100), Subject::Lane(number)]), vec2(560.0, 500.0), true);
-    assert!(formula(1).query_by_label("step 3 here = steps 6-7").is_some());
-    assert!(formula(0).query_by_label_contains(" here = ").is_none());
+    assert!(formula(1).query_by_label("step\u{a0}3\u{a0}here\u{a0}=\u{a0}steps\u{a0}6-7").is_some());
+    assert!(formula(0).query_by_label_contains("\u{a0}here\u{a0}=\u{a0}").is_none());
 }
 
 #[test]

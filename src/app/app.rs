@@ -38,7 +38,7 @@ use crate::engine::{Engine, Event};
 use crate::panel::{Selection, Subject};
 use crate::session::plan::Plan;
 use crate::session::saved::{Made, Saved};
-use crate::session::{LaneSpec, Session, View};
+use crate::session::{LaneSpec, Session, View, lanes};
 
 /// At most this long a frame is spent on taking in what the engine wrote.
 const RECEIVE: Duration = Duration::from_millis(3);
@@ -479,7 +479,13 @@ impl App {
             runs.apply(event);
         });
         let wanted = self.next_view.as_ref().map_or(self.timeline.wanted(), |v| v.position.unwrap_or(usize::MAX));
+        let before = self.runs.current().map(|run| Arc::clone(&run.plan));
         if self.runs.present(wanted) {
+            if let (Some(before), Some(now)) = (before, self.runs.current()) {
+                for (from, to) in lanes::renamed(&before.session.lanes, &now.plan.session.lanes) {
+                    self.layout.rename_lane(from, to);
+                }
+            }
             self.presented();
         }
         if let Some(run) = self.runs.current() {

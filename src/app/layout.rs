@@ -137,6 +137,16 @@ impl PanelLayout {
         self.lane = lane;
     }
 
+    /// A lane is called otherwise now: panels show it as before.
+    pub fn rename_lane(&mut self, from: &str, to: &str) {
+        if let Some(lane) = self.lane.as_mut().filter(|lane| *lane == from) {
+            to.clone_into(lane);
+        }
+        for (panel, _) in self.panels.get_mut().values_mut() {
+            choices::rename(&mut **panel, from, to);
+        }
+    }
+
     /// The lane that panels of one lane show until another is chosen in them.
     #[must_use]
     pub fn lane(&self) -> WindowLane<'_> {

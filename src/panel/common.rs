@@ -165,7 +165,8 @@ pub fn own_steps(look: &Look<'_>, lane: usize) -> Option<(String, String)> {
     let chunk = chunks_seen(look, lane).saturating_sub(1);
     let (_, steps) = in_steps(look.plan, plan, chunk)?;
     Some((
-        format!("step {chunk} here {steps}"),
+        // In one piece: broken in two it would read as two steps.
+        format!("step {chunk} here {steps}").replace(' ', "\u{a0}"),
         format!(
             "Steps in this panel are the chunks of {} itself, which are not the steps of the timeline: {} of the timeline.",
             plan.name,
@@ -211,10 +212,13 @@ impl LaneChoice {
     }
 
     fn put(&mut self, window: WindowLane<'_>, name: &str, by_hand: bool) {
+        let holds = self.by_hand(window).is_some();
         self.asked = window.asked;
         let under = window.name.unwrap_or_default();
         match self.names.get_mut(under) {
-            Some(now) if now.name == name => now.by_hand |= by_hand,
+            Some(now) if now.name == name => now.by_hand = by_hand || holds,
+            // What was chosen comes back with its lane: that it is not there now is no choice.
+            Some(_) if holds && !by_hand => {}
             Some(now) => *now = Named { name: name.to_owned(), by_hand },
             None => drop(self.names.insert(under.to_owned(), Named { name: name.to_owned(), by_hand })),
         }

@@ -245,6 +245,18 @@ fn words(spec: &ParamSpec, value: Option<&ParamValue>) -> String {
     }
 }
 
+/// The lanes that are the same as `before` but for their names: their old and their new ones.
+#[must_use]
+pub fn renamed<'a>(before: &'a [LaneSpec], now: &'a [LaneSpec]) -> Vec<(&'a str, &'a str)> {
+    let named = |lanes: &[LaneSpec], name: &str| lanes.iter().any(|lane| lane.name == name);
+    let same_places = before.len() == now.len();
+    let pairs = before.iter().zip(now).filter(|_| same_places);
+    pairs
+        .filter(|(old, new)| old.layer == new.layer && !named(now, &old.name) && !named(before, &new.name))
+        .map(|(old, new)| (old.name.as_str(), new.name.as_str()))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
     let base = ChannelSpec {
         name: "outputs",
         title: "output",
-        meaning: "what each read returns: softmax over centroids (with log count) and the chunk's own pairs, applied to their values",
+        meaning: "What each read returns: softmax over centroids (with log count) and the chunk's own pairs, applied to their values.",
         unit: "value units",
         axis: Axis::Read,
         heads: Heads::Query,
@@ -38,7 +38,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "assignments",
             title: "centroid",
-            meaning: "the dictionary row each write went to: its nearest centroid before the chunk, or the row it founded",
+            meaning: "The dictionary row each write went to: its nearest centroid before the chunk, or the row it founded.",
             unit: "row",
             kind: Kind::Whole,
             tolerance: Tolerance::Choice { margin: Some("assign_margin") },
@@ -47,7 +47,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "similarity",
             title: "similarity",
-            meaning: "dot product k.Dk of each write's key with its nearest centroid before the chunk (first chunk: with the first key)",
+            meaning: "Dot product k.Dk of each write's key with its nearest centroid before the chunk (first chunk: with the first key).",
             unit: "1",
             tolerance: near(1e-5),
             ..of_write.clone()
@@ -55,7 +55,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "is_new",
             title: "founder",
-            meaning: "1 where the write founded a row of the dictionary",
+            meaning: "1 where the write founded a row of the dictionary.",
             unit: "flag",
             kind: Kind::Whole,
             tolerance: Tolerance::Choice { margin: Some("select_margin") },
@@ -64,7 +64,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "assign_margin",
             title: "assignment margin",
-            meaning: "similarity to the nearest centroid minus that to the second nearest; infinite where there is no second",
+            meaning: "Similarity to the nearest centroid minus that to the second nearest; infinite where there is no second.",
             unit: "1",
             tolerance: near(2e-5),
             ..of_write
@@ -72,7 +72,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "select_margin",
             title: "founding margin",
-            meaning: "gap in similarity between the last write of the chunk that founded a row and the first that did not (of farthest-point founding the smallest such gap of its rounds); infinite where all or none did, and where chance decides",
+            meaning: "Gap in similarity between the last write of the chunk that founded a row and the first that did not (of farthest-point founding the smallest such gap of its rounds); infinite where all or none did, and where chance decides.",
             unit: "1",
             tolerance: near(2e-5),
             ..of_step.clone()
@@ -80,7 +80,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "sizes",
             title: "rows in use",
-            meaning: "dictionary rows in use, n, after the chunk",
+            meaning: "Dictionary rows in use, n, after the chunk.",
             unit: "rows",
             kind: Kind::Whole,
             tolerance: Tolerance::Choice { margin: None },
@@ -97,7 +97,7 @@ pub(super) fn derived(setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<D
     let with_start: Vec<i32> = std::iter::once(0).chain(sizes.wholes(kv_head).iter().copied()).collect();
     let mut all = vec![Derived {
         name: "sizes",
-        meaning: "dictionary rows in use: 0 at the start, then after each chunk",
+        meaning: "Dictionary rows in use: 0 at the start, then after each chunk.",
         unit: "rows",
         axes: &[Along::Ends],
         shape: vec![steps + 1],
@@ -122,7 +122,7 @@ pub(super) fn derived(setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<D
         }
         all.push(Derived {
             name: "counts",
-            meaning: "writes assigned to each dictionary row so far, after each chunk; 0 for rows not in use, and for those that a hand has deleted",
+            meaning: "Writes assigned to each dictionary row so far, after each chunk; 0 for rows not in use, and for those that a hand has deleted.",
             unit: "tokens",
             axes: &[Along::Axis(Axis::Step), Along::Own("row")],
             shape: vec![steps, n_max],

@@ -21,7 +21,7 @@ pub(super) fn channels(config: &Config, setup: &Setup) -> Vec<ChannelSpec> {
     let norm = ChannelSpec {
         name: "state_norm",
         title: "state norm",
-        meaning: "length |S| of the state after the chunk: the root of the sum of the squares of its numbers",
+        meaning: "Length |S| of the state after the chunk: the root of the sum of the squares of its numbers.",
         unit: "value units",
         axis: Axis::Step,
         heads: Heads::KeyValue,
@@ -32,7 +32,7 @@ pub(super) fn channels(config: &Config, setup: &Setup) -> Vec<ChannelSpec> {
     let error = ChannelSpec {
         name: "write_error",
         title: "write error",
-        meaning: "|v - S^T k|: how far what the decayed state answers to a write's own key is from its value, just before the write",
+        meaning: "|v - S^T k|: how far what the decayed state answers to a write's own key is from its value, just before the write.",
         axis: Axis::Write,
         tolerance: output.tolerance,
         ..norm.clone()

@@ -20,7 +20,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
     let outputs = ChannelSpec {
         name: "outputs",
         title: "output",
-        meaning: "what each read returns: softmax over the codes in use (with log count), applied to the means of their values",
+        meaning: "What each read returns: softmax over the codes in use (with log count), applied to the means of their values.",
         unit: "value units",
         axis: Axis::Read,
         heads: Heads::Query,
@@ -34,7 +34,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "assignments",
             title: "code",
-            meaning: "the code that stands for each write's key: the nearest of the codebook",
+            meaning: "The code that stands for each write's key: the nearest of the codebook.",
             unit: "row",
             kind: Kind::Whole,
             tolerance: Tolerance::Choice { margin: Some("assign_margin") },
@@ -43,7 +43,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "similarity",
             title: "similarity",
-            meaning: "dot product of each write's key with its code",
+            meaning: "Dot product of each write's key with its code.",
             unit: "1",
             tolerance: near(1e-5),
             ..of_write.clone()
@@ -51,7 +51,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "assign_margin",
             title: "assignment margin",
-            meaning: "similarity to the nearest code minus that to the second nearest; infinite where there is one code",
+            meaning: "Similarity to the nearest code minus that to the second nearest; infinite where there is one code.",
             unit: "1",
             tolerance: near(2e-5),
             ..of_write.clone()
@@ -59,7 +59,7 @@ pub(super) fn channels(dv: usize) -> Vec<ChannelSpec> {
         ChannelSpec {
             name: "sizes",
             title: "codes in use",
-            meaning: "codes that stand for at least one write, after the step",
+            meaning: "Codes that stand for at least one write, after the step.",
             unit: "rows",
             axis: Axis::Step,
             kind: Kind::Whole,
@@ -74,13 +74,13 @@ pub(super) fn derived(setup: &Setup, trace: &LaneTrace, kv_head: usize) -> Vec<D
     let mut all = Vec::new();
     if let Some(codes) = trace.channel("assignments") {
         let values = Values::I32(codes.wholes(kv_head).to_vec());
-        let meaning = "the code of the codebook that stands for each write's key";
+        let meaning = "The code of the codebook that stands for each write's key.";
         let axes = &[Along::Axis(Axis::Write)];
         all.push(Derived { name: "codes", meaning, unit: "row", axes, shape: vec![codes.len()], values });
     }
     if let Ok(book) = super::codebook(setup) {
         let own = book.index_axis(Dimension(0), kv_head.min(book.dim().0 - 1));
-        let meaning = "the codebook, fitted before the stream began";
+        let meaning = "The codebook, fitted before the stream began.";
         let (axes, values) = (&[Along::Own("row"), Along::Own("key component")], Values::F32(own.iter().copied().collect()));
         all.push(Derived { name: CODEBOOK, meaning, unit: "key units", axes, shape: own.shape().to_vec(), values });
     }

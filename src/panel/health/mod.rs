@@ -104,14 +104,21 @@ impl Health {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 self.charts(ui, look, lanes, commands);
                 self.in_words(ui, look, lanes, commands);
+                crate::app::focus::follow(ui);
             });
             return;
         }
         let below = (self.told + 1.0).min(whole * 0.35);
         let above = ScrollArea::vertical().id_salt("charts").max_height(whole - below - 4.0).auto_shrink(false);
-        above.show(ui, |ui| self.charts(ui, look, lanes, commands));
+        above.show(ui, |ui| {
+            self.charts(ui, look, lanes, commands);
+            crate::app::focus::follow(ui);
+        });
         let numbers = ScrollArea::vertical().id_salt("numbers").max_height(below).min_scrolled_height(below).auto_shrink([false, true]);
-        let output = numbers.show(ui, |ui| self.in_words(ui, look, lanes, commands));
+        let output = numbers.show(ui, |ui| {
+            self.in_words(ui, look, lanes, commands);
+            crate::app::focus::follow(ui);
+        });
         if (output.content_size.y - self.told).abs() > 0.5 {
             self.told = output.content_size.y;
             ui.ctx().request_repaint();
@@ -194,6 +201,7 @@ impl Health {
             centroids(ui, look, lane, known, chunks, commands);
             let waiting = waiting(look, lane);
             if !waiting.is_empty() {
+                ui.add_space(4.0);
                 ui.label(RichText::new(waiting).size(SMALL).color(ink.quiet));
             }
         });
@@ -246,22 +254,24 @@ fn centroids(ui: &mut Ui, look: &Look<'_>, lane: usize, known: Known<'_>, chunks
         return;
     };
     if measured.chunks != chunks {
-        ui.label(text(format!("at step {}, the last before that is known:", measured.chunks - 1)));
+        ui.label(text(format!(" at step {}, the last before that is known:", measured.chunks - 1)));
     }
     let row = |row: usize| Subject::Centroid { lane, row };
+    // What ends a part of the sentence stands close to the link before it: the spaces are in the words.
+    ui.spacing_mut().item_spacing.x = 0.0;
     if let Some(nearest) = measured.nearest {
-        for (name, pair, end) in [("nearest pair", nearest.dot, ","), ("by cosine", nearest.cosine, ";")] {
-            ui.label(text(format!("{name} {}:", number(pair.similarity))));
+        for (name, pair, end) in [(" nearest pair", nearest.dot, ","), (" by cosine", nearest.cosine, ";")] {
+            ui.label(text(format!("{name} {}: ", number(pair.similarity))));
             link(ui, text(format!("row {}", pair.rows.0)), row(pair.rows.0), commands);
-            ui.label(text("and".to_owned()));
+            ui.label(text(" and ".to_owned()));
             link(ui, text(format!("row {}", pair.rows.1)), row(pair.rows.1), commands);
             ui.label(text(end.to_owned()));
         }
     } else {
-        ui.label(text("one row has no pair;".to_owned()));
+        ui.label(text(" one row has no pair;".to_owned()));
     }
     if let Some(q) = measured.quantisation {
-        ui.label(text(format!("error {} on average, at worst {}:", number(q.mean), number(q.worst))));
+        ui.label(text(format!(" error {} on average, at worst {}: ", number(q.mean), number(q.worst))));
         link(ui, text(token_name(&look.plan.stream, q.at)), Subject::Token(q.at), commands);
     }
 }

@@ -106,14 +106,28 @@ const WIDE: [Column; 9] =
 const NARROW: [Column; 5] = [Column::Lane, Column::Score, Column::Change, Column::Bytes, Column::Share];
 /// A panel less wide than this has the narrow table.
 const ROOM: f32 = 560.0;
-/// Names of branches are long: a narrow table leaves its last columns out rather than having less room for them.
+/// Names of lanes are whole where they are no wider than this, and never cut to less: a table without room for that leaves its last columns
+/// out, which are on hover.
 const NAMES: f32 = 110.0;
+/// Between columns, where there is room, and where there is not.
+const GAPS: [f32; 2] = [16.0, 8.0];
 
 /// The columns of a table: that of changes only where there is a branch.
 fn columns(wide: bool, lines: &[Line]) -> Vec<Column> {
     let all: &[Column] = if wide { &WIDE } else { &NARROW };
     let branches = lines.iter().any(|l| l.change.is_some());
     all.iter().copied().filter(|c| branches || *c != Column::Change).collect()
+}
+
+/// How many columns of these widths, beside the names, have room in `room`, at least two of them, and the gap left of each.
+fn fitting(widths: &[f32], room: f32) -> (usize, f32) {
+    let fits = |kept: usize, gap: f32| widths[..kept].iter().map(|w| w + gap).sum::<f32>() <= room;
+    let least = widths.len().min(2);
+    let [wide, narrow] = GAPS;
+    if widths.len() > 3 && fits(widths.len(), wide) {
+        return (widths.len(), wide);
+    }
+    ((least..=widths.len()).rev().find(|kept| fits(*kept, narrow)).unwrap_or(least), narrow)
 }
 
 impl Column {
@@ -222,15 +236,14 @@ pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut
     let ink = Ink::of(ui);
     let measure = |ui: &Ui, text: String| ui.painter().layout_no_wrap(text, font.clone(), ink.text).size().x;
     // Every column is as wide as its widest cell; the names take what is left.
-    let gap = if columns.len() > 4 { 16.0 } else { 8.0 };
     let mut widths: Vec<f32> = columns[1..]
         .iter()
         .map(|c| lines.iter().map(|l| measure(ui, c.text(l))).fold(measure(ui, c.head(recall).to_owned()) + 8.0, f32::max).ceil())
         .collect();
-    while columns.contains(&Column::Change) && columns.len() > 3 && widths.iter().map(|w| w + gap).sum::<f32>() > width - NAMES {
-        columns.pop();
-        widths.pop();
-    }
+    let longest = lines.iter().map(|l| measure(ui, l.name.clone())).fold(0.0, f32::max).ceil() + SWATCH;
+    let (kept, gap) = fitting(&widths, width - longest.min(NAMES));
+    widths.truncate(kept);
+    columns.truncate(kept + 1);
     let mut rights = Vec::with_capacity(columns.len());
     let mut right = width - 2.0;
     for w in widths.iter().rev() {
@@ -358,6 +371,16 @@ pub(super) mod tests {
             read: 40,
             seconds: None,
         }
+    }
+
+    #[test]
+    fn columns_give_way_before_names_do() {
+        let widths = [90.0, 60.0, 40.0, 40.0, 60.0];
+        assert_eq!(fitting(&widths, 370.0), (5, 16.0), "290 and five gaps of 16");
+        assert_eq!(fitting(&widths, 369.0), (5, 8.0), "closer together first");
+        assert_eq!(fitting(&widths, 329.0), (4, 8.0), "290 and five gaps of 8 are 330");
+        assert_eq!(fitting(&widths, 10.0), (2, 8.0), "the score is always there, and what comes after it");
+        assert_eq!(fitting(&widths[..1], 10.0), (1, 8.0));
     }
 
     #[test]

@@ -67,16 +67,23 @@ impl Retention {
         let held = Held { finding, rows, made, order: *order };
         pictures.resize_with(lanes, Cached::default);
         let each = (ui.available_height() - AXIS) / lanes as f32 - TITLE;
-        ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            ui.spacing_mut().item_spacing.y = 0.0;
+        ui.spacing_mut().item_spacing.y = 0.0;
+        let scroll = ScrollArea::vertical().auto_shrink([false, false]).max_height(ui.available_height() - AXIS);
+        let chart = scroll.show(ui, |ui| {
+            let mut last = None;
             for (lane, picture) in pictures.iter_mut().enumerate() {
-                let last = lane + 1 == lanes;
-                let height = TITLE + each.max(LEAST) + if last { AXIS } else { 0.0 };
-                let size = vec2(ui.available_width(), height);
-                strip(ui, look, &held, (lane, size, last), (picture, index), commands);
+                let size = vec2(ui.available_width(), TITLE + each.max(LEAST));
+                last = Some(strip(ui, look, &held, (lane, size), (picture, index), commands));
             }
             crate::app::focus::follow(ui);
+            last
         });
+        // The axis stays in sight, however many maps there are to scroll through.
+        let (outer, _) = ui.allocate_exact_size(vec2(ui.available_width(), AXIS), Sense::hover());
+        if let Some(chart) = chart.inner {
+            let rect = Rect::from_x_y_ranges(chart.rect.x_range(), outer.top()..=outer.top());
+            axis(ui, look, &Chart { rect, ..chart }, &Ink::of(ui));
+        }
     }
 }
 
@@ -105,19 +112,18 @@ fn legend(ui: &mut Ui, look: &Look<'_>) {
     });
 }
 
-/// One lane: its name and what it recalls now, its map, and with the last one the axis of steps.
+/// One lane: its name and what it recalls now, and its map, whose chart is returned.
 fn strip(
     ui: &mut Ui,
     look: &Look<'_>,
     held: &Held<'_>,
-    (lane, size, last): (usize, Vec2, bool),
+    (lane, size): (usize, Vec2),
     (picture, index): (&mut Cached<PictureKey, TextureHandle>, &mut Index),
     commands: &mut Vec<Command>,
-) {
+) -> Chart {
     let ink = Ink::of(ui);
     let (outer, _) = ui.allocate_exact_size(size, Sense::hover());
-    let bottom = outer.bottom() - if last { AXIS } else { 0.0 };
-    let rect = Rect::from_min_max(outer.min + vec2(MARKS, TITLE), pos2(outer.right() - 4.0, bottom - 2.0));
+    let rect = Rect::from_min_max(outer.min + vec2(MARKS, TITLE), pos2(outer.right() - 4.0, outer.bottom() - 2.0));
     let rect = Rect::from_min_max(rect.min.round(), rect.max.round());
     let steps = look.plan.steps();
     let chart = Chart { rect, x: Axis::count("step", steps), y: Axis::count("", held.rows.tokens.len()) };
@@ -134,14 +140,12 @@ fn strip(
     painter.rect_stroke(rect, 0.0, Stroke::new(1.0, ink.frame), eframe::egui::StrokeKind::Outside);
     marks(ui, look, held, &chart, &ink);
     chart.playhead(ui, playhead(look));
-    if last {
-        axis(ui, look, &chart, &ink);
-    }
     if response.has_focus() {
         painter.rect_stroke(rect, 0.0, Stroke::new(1.5, ink.select), eframe::egui::StrokeKind::Outside);
         keys(ui, look, held, &response, commands);
     }
     hover(look, held, (lane, &chart, &response), index, commands);
+    chart
 }
 
 /// Where the playhead is on the axis of steps: a last step that is shorter counts as a whole one.
