@@ -194,7 +194,7 @@ fn a_dictionary_of_one_row_is_even_and_has_no_pair() {
     for told in ["perplexity / n, at write 256. OVQ: 1 (as even as 1 of 1 rows)", "Gini of counts, at write 256. OVQ: 0"] {
         harness.get_by_label_contains(told);
     }
-    harness.get_by_label("one row has no pair;");
+    harness.get_by_label(" one row has no pair;");
     harness.get_by_label_contains("nearest pair, dot, at write 256. OVQ: one row has no pair");
     harness.state_mut().writes = 10;
     harness.run();

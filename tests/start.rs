@@ -61,6 +61,24 @@ fn a_window_shows_it_only_where_it_is_asked_to() {
 }
 
 #[test]
+fn a_lesson_takes_its_place_and_is_still_there_after_another_look_at_it() {
+    let mut harness = start([1440.0, 900.0], ThemeChoice::Dark);
+    let (_, lesson) = &lessons()[0];
+    harness.get_by_label(&format!("Open {}", lesson.title)).focus();
+    harness.run_steps(2);
+    chord(&mut harness, Modifiers::NONE, Key::Enter);
+    wait(&mut harness, |app| !app.shows_start_page());
+    settle(&mut harness);
+    let title = &lesson.steps[0].title;
+    assert!(harness.query_by_label(title).is_some());
+    for shown in [true, false] {
+        chord(&mut harness, Modifiers::COMMAND | Modifiers::CTRL, Key::G);
+        assert_eq!(harness.state().shows_start_page(), shown);
+        assert!(harness.query_by_label(title).is_some());
+    }
+}
+
+#[test]
 fn the_keyboard_reaches_every_card_and_enter_opens_it() {
     let mut harness = start([1440.0, 900.0], ThemeChoice::Dark);
     // Away and back: who asks for it by a key finds the focus on its first card.

@@ -100,10 +100,6 @@ impl App {
         if !presenting {
             self.paint_status(ui, bar, asked);
         }
-        if self.playing.is_some() {
-            // A lesson that was begun takes its place.
-            self.start_page.close();
-        }
         if self.start_page.is_open() {
             let Self { start_page, preferences, .. } = self;
             let ground = Frame::new().fill(ui.visuals().panel_fill);

@@ -219,6 +219,8 @@ fn design(style: &mut Style, dark: bool) {
     style.animation_time = 0.08;
     let s = &mut style.spacing;
     s.item_spacing = vec2(6.0, 4.0);
+    // Colours are numbers here: what lies at the edge of a list must not be darker for it.
+    s.scroll.fade.strength = 0.0;
     s.button_padding = vec2(7.0, 2.0);
     s.interact_size = vec2(32.0, 20.0);
     s.slider_rail_height = 4.0;

@@ -24,7 +24,9 @@ pub fn ui(ui: &mut Ui, playing: &mut Playing, commands: &mut Vec<Command>) {
     ui.add_space(2.0);
     let most = (ui.ctx().content_rect().height() * SHARE).max(120.0);
     let narrow = ui.available_width() < 900.0;
-    ScrollArea::vertical().id_salt(("lesson", playing.at)).max_height(most).show(ui, |ui| {
+    // As high as what is said, up to the most: not as high as the last step was.
+    let scroll = ScrollArea::vertical().id_salt(("lesson", playing.at)).max_height(most).min_scrolled_height(most);
+    scroll.show(ui, |ui| {
         if narrow {
             said(ui, playing);
             asked(ui, playing, commands);
