@@ -5,6 +5,7 @@
 #[path = "common/window.rs"]
 mod common;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{adapter, chord, options, says, session, settle, wait, window, window_of};
@@ -12,7 +13,7 @@ use eframe::egui::{Event, Key, Modifiers, accesskit::Role, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, SnapshotOptions};
 use mnemoscope::app::App;
-use mnemoscope::app::lesson::{EditCommand, LessonCommand};
+use mnemoscope::app::lesson::{EditCommand, Editing, LessonCommand};
 use mnemoscope::app::theme::ThemeChoice;
 use mnemoscope::session::BackendChoice;
 use mnemoscope::session::lesson::{Check, Lesson, lesson};
@@ -362,6 +363,59 @@ fn a_teacher_makes_a_lesson_and_plays_it() {
     h.state_mut().ask(mnemoscope::app::command::ViewCommand::Select(Some(705)).into());
     h.run_steps(3);
     assert!(done(&h));
+}
+
+/// Lets frames pass until something in the window says these words.
+fn until(h: &mut Window, words: &str) {
+    let start = Instant::now();
+    while !says(h, words) {
+        assert!(start.elapsed() < Duration::from_mins(1), "nothing says `{words}`");
+        h.step();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Saves the lesson in the editor as a file of this path, which is asked for in a field of our own.
+fn save_as(h: &mut Window, path: &Path) {
+    h.state_mut().ask(LessonCommand::Editor(EditCommand::SaveAs).into());
+    h.run_steps(3);
+    write(h, &path.display().to_string());
+    press(h, Key::Enter);
+}
+
+#[test]
+fn a_lesson_that_cannot_be_written_stays_edited() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (folder.path().join("mine.ron"), folder.path().join("missing").join("mine.ron"));
+    let mut h = window(session());
+    h.state_mut().ask(LessonCommand::New.into());
+    h.run_steps(3);
+    h.get_by_label("Record this moment").click();
+    h.run_steps(3);
+    let edited = |h: &Window| h.state().editing().is_some_and(Editing::edited);
+    let file = |h: &Window| h.state().editing().unwrap().path.clone();
+    save_as(&mut h, &bad);
+    until(&mut h, "cannot be written");
+    assert!(edited(&h) && file(&h).is_none());
+    press(&mut h, Key::Enter);
+    assert!(!says(&h, "cannot be written"), "the error is closed");
+    h.state_mut().ask(LessonCommand::Editor(EditCommand::Close).into());
+    h.run_steps(3);
+    assert!(says(&h, "The lesson has edits that are not saved"));
+    h.get_by_label("Keep editing").click();
+    h.run_steps(3);
+    save_as(&mut h, &good);
+    wait(&mut h, |app| app.editing().is_some_and(|e| !e.edited()));
+    assert_eq!(file(&h).as_deref(), Some(good.as_path()));
+    assert_eq!(Lesson::open(&good).unwrap(), h.state().editing().unwrap().lesson);
+    // Where another file cannot be written, its own stays its file.
+    h.get_by_label("Delete step").click();
+    h.run_steps(3);
+    save_as(&mut h, &bad);
+    until(&mut h, "cannot be written");
+    assert!(edited(&h));
+    assert_eq!(file(&h).as_deref(), Some(good.as_path()));
+    assert_eq!(Lesson::open(&good).unwrap().steps.len(), 2);
 }
 
 #[test]

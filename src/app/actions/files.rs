@@ -320,6 +320,9 @@ impl App {
         if matches!(purpose, Purpose::Trace | Purpose::Animation) {
             self.exporting = None;
         }
+        if let (Purpose::SaveLesson, Some(editing)) = (purpose, &mut self.editing) {
+            editing.saved(path, result.is_ok());
+        }
         match result {
             Ok(left_out) => {
                 self.notice = Some(format!("Wrote {}", path.display()));

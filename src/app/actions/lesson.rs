@@ -263,7 +263,7 @@ impl App {
                 None => self.pick(Purpose::SaveLesson, "lesson.ron".to_owned()),
             },
             EditCommand::SaveAs => self.pick(Purpose::SaveLesson, "lesson.ron".to_owned()),
-            EditCommand::Close if editing.edited => {
+            EditCommand::Close if editing.edited() => {
                 // Closing by mistake must not lose what was made.
                 self.dialogs.push(crate::app::dialogs::Dialog::UnsavedLesson);
             }
@@ -274,9 +274,10 @@ impl App {
     /// Writes the lesson in the editor, beside the window.
     pub(in crate::app) fn save_lesson(&mut self, path: PathBuf) {
         let Some(editing) = &mut self.editing else { return };
-        editing.path = Some(path.clone());
-        editing.edited = false;
-        let lesson = editing.lesson.clone();
+        let Some(lesson) = editing.save(&path) else {
+            self.notice = Some("The lesson is still being written; save it again after that".to_owned());
+            return;
+        };
         self.jobs.run(move || {
             let result = lesson.save(&path).map(|()| Vec::new()).map_err(|e| e.to_string());
             Done::Written { purpose: Purpose::SaveLesson, path, result }

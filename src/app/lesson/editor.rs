@@ -1,17 +1,13 @@
 //! The editor of lessons: a window in which a teacher records what is on screen as steps, writes what is said, and picks what is asked for
 //! from what is so at the moment.
 
-use std::path::PathBuf;
-
 use eframe::egui::{self, Button, ComboBox, Context, DragValue, Label, RichText, ScrollArea, TextEdit, Ui};
 
-use super::LessonCommand;
 use super::strip::PLACES;
+use super::{Editing, LessonCommand};
 use crate::app::command::Command;
 use crate::app::layout::entries;
-use crate::panel::choices::as_new;
-use crate::session::lesson::{Ask, Change, Check, Lesson, MAX_STEPS, Step, VERSION};
-use crate::session::{Session, put_over};
+use crate::session::lesson::{Ask, Change, Check, Lesson};
 
 /// What the editor asks of the window.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,21 +28,6 @@ pub enum EditCommand {
     Close,
 }
 
-/// A lesson that is being made.
-#[derive(Debug, Clone)]
-pub struct Editing {
-    /// The lesson.
-    pub lesson: Lesson,
-    /// Its file, if it has one.
-    pub path: Option<PathBuf>,
-    /// The step shown.
-    pub at: usize,
-    /// True if it differs from its file.
-    pub edited: bool,
-    /// The condition of the step as it is being written, and what is wrong with it.
-    check: (usize, String, Option<String>),
-}
-
 /// What is on screen, for the editor to record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moment {
@@ -54,99 +35,10 @@ pub struct Moment {
     pub holds: Vec<(String, Check)>,
 }
 
-impl Editing {
-    /// A new lesson that begins with this session, with one step.
-    #[must_use]
-    pub fn new(session: Session) -> Self {
-        let title = "A new lesson".to_owned();
-        let step = Step { title: "First step".to_owned(), ..Step::default() };
-        let lesson = Lesson { version: VERSION, title, about: String::new(), minutes: 5, session, steps: vec![step] };
-        Self::of(lesson, None)
-    }
-
-    /// A lesson that there is, to be changed.
-    #[must_use]
-    pub fn of(lesson: Lesson, path: Option<PathBuf>) -> Self {
-        Self { lesson, path, at: 0, edited: false, check: (usize::MAX, String::new(), None) }
-    }
-
-    /// The step shown.
-    pub fn step(&mut self) -> &mut Step {
-        self.at = self.at.min(self.lesson.steps.len() - 1);
-        &mut self.lesson.steps[self.at]
-    }
-
-    /// A step that finds the window as it is in `session`, after the one shown.
-    pub fn record(&mut self, session: &Session) {
-        if self.lesson.steps.len() >= MAX_STEPS {
-            return;
-        }
-        let set = self.difference(self.at, session);
-        let title = format!("Step {}", self.lesson.steps.len() + 1);
-        self.at += 1;
-        self.lesson.steps.insert(self.at, Step { title, set, ..Step::default() });
-        self.edited = true;
-    }
-
-    /// What the step shown sets becomes what is on screen.
-    pub fn retake(&mut self, session: &Session) {
-        let set = match self.at {
-            // The first step begins with the lesson's own session.
-            0 => {
-                self.lesson.session = Session { view: self.lesson.session.view.clone(), ..session.clone() };
-                view_of(session)
-            }
-            at => self.difference(at - 1, session),
-        };
-        self.step().set = set;
-        self.edited = true;
-    }
-
-    /// What leads from where step `from` begins to `session`.
-    fn difference(&self, from: usize, session: &Session) -> Change {
-        let before = self.lesson.session_at(from);
-        let mut set = view_of(session);
-        // What an earlier step chose inside a panel and is not chosen now is as it is by itself again.
-        let mut choices = as_new(&self.lesson.change_until(from).choices);
-        put_over(&mut choices, &set.choices);
-        set.choices = choices;
-        let on = |s: &Session| s.lanes.iter().filter(|l| l.enabled).map(|l| l.name.clone()).collect::<Vec<_>>();
-        set.lanes = (on(&before) != on(session)).then(|| on(session));
-        for lane in &session.lanes {
-            let Some(old) = before.lanes.iter().find(|l| l.name == lane.name) else { continue };
-            let changed = lane.params.0.iter().filter(|(name, value)| old.params.get(name) != Some(value));
-            set.params.extend(changed.map(|(name, value)| (format!("{}.{name}", lane.name), value.clone())));
-        }
-        if let (crate::session::Source::Task(old), crate::session::Source::Task(new)) = (&before.source, &session.source)
-            && old.name == new.name
-        {
-            let changed = new.params.0.iter().filter(|(name, value)| old.params.get(name) != Some(value));
-            set.params.extend(changed.map(|(name, value)| (format!("{}.{name}", crate::session::OWNER_OF_TASK), value.clone())));
-        }
-        set
-    }
-}
-
-/// The view of a session as a change.
-fn view_of(session: &Session) -> Change {
-    let view = &session.view;
-    Change {
-        position: view.position,
-        token: view.token,
-        read: view.read,
-        kv_head: (view.kv_head > 0).then_some(view.kv_head),
-        query_head: (view.query_head > 0).then_some(view.query_head),
-        layout: view.layout.clone(),
-        choices: view.choices.clone(),
-        ..Change::default()
-    }
-}
-
 /// Draws the editor's window.
 pub fn window(ctx: &Context, editing: &mut Editing, moment: &Moment, commands: &mut Vec<Command>) {
     let mut open = true;
     egui::Window::new("Lesson editor").open(&mut open).default_size([460.0, 560.0]).min_width(360.0).show(ctx, |ui| {
-        let before = editing.lesson.clone();
         bar(ui, editing, commands);
         ui.separator();
         ScrollArea::vertical().show(ui, |ui| {
@@ -157,7 +49,6 @@ pub fn window(ctx: &Context, editing: &mut Editing, moment: &Moment, commands: &
             step(ui, editing, moment, commands);
             crate::app::focus::follow(ui);
         });
-        editing.edited |= editing.lesson != before;
     });
     if !open {
         commands.push(LessonCommand::Editor(EditCommand::Close).into());
@@ -177,7 +68,7 @@ fn bar(ui: &mut Ui, editing: &Editing, commands: &mut Vec<Command>) {
         button(ui, "Save as…", "Write the lesson into another file", EditCommand::SaveAs);
         let name =
             editing.path.as_deref().and_then(std::path::Path::file_name).map_or_else(|| "no file yet".into(), |n| n.to_string_lossy());
-        ui.weak(format!("{name}{}", if editing.edited { " • edited" } else { "" }));
+        ui.weak(format!("{name}{}", if editing.edited() { " • edited" } else { "" }));
     });
 }
 
@@ -348,27 +239,6 @@ fn text_of(check: &Check) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::param::ParamValue;
-
-    #[test]
-    fn what_is_recorded_leads_to_what_was_on_screen() {
-        let mut session = Session::default();
-        let mut editing = Editing::new(session.clone());
-        session.lanes[0].params.set("n_max", 64);
-        session.lanes[2].enabled = false;
-        session.view.position = Some(640);
-        session.view.token = Some(705);
-        editing.record(&session);
-        assert_eq!((editing.at, editing.lesson.steps.len(), editing.edited), (1, 2, true));
-        let set = &editing.lesson.steps[1].set;
-        assert_eq!((set.position, set.token, set.params.len()), (Some(640), Some(705), 1));
-        assert_eq!(set.params["OVQ.n_max"], ParamValue::Int(64));
-        let found = editing.lesson.session_at(1);
-        assert_eq!(found.lanes, session.lanes);
-        // And the file has it all.
-        let text = editing.lesson.to_ron().unwrap();
-        assert_eq!(Lesson::from_ron(&text, "x.ron").unwrap(), editing.lesson);
-    }
 
     #[test]
     fn every_condition_can_be_written_and_read() {

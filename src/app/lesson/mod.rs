@@ -1,8 +1,9 @@
 //! Lessons in the window: one that is played, and one that is being made.
 //!
 //! What a lesson is stands in [`crate::session::lesson`]. Here: which step one is at ([`Playing`]), the strip that says it ([`strip`]), and
-//! the editor that records it ([`editor`]). Commands are carried out in `actions::lesson`.
+//! the editor ([`editor`]) that records one ([`editing`]). Commands are carried out in `actions::lesson`.
 
+pub mod editing;
 pub mod editor;
 pub mod strip;
 
@@ -18,7 +19,8 @@ use crate::session::lesson::check::Answer;
 use crate::session::lesson::{Change, Lesson, Step};
 use crate::session::{Chosen, Session, put_over};
 
-pub use editor::{EditCommand, Editing};
+pub use editing::Editing;
+pub use editor::EditCommand;
 
 /// What can be asked of lessons.
 #[derive(Debug, Clone, PartialEq)]
