@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{adapter, chord, options, says, session, settle, wait, window, window_of};
-use eframe::egui::{Event, Key, Modifiers, accesskit::Role, vec2};
+use eframe::egui::{Event, Key, Modifiers, Pos2, accesskit::Role, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, SnapshotOptions};
 use mnemoscope::app::App;
@@ -19,6 +19,10 @@ use mnemoscope::session::BackendChoice;
 use mnemoscope::session::lesson::{Check, Lesson, lesson};
 
 const CTRL: Modifiers = Modifiers { command: true, ctrl: true, ..Modifiers::NONE };
+const CTRL_SHIFT: Modifiers = Modifiers { shift: true, ..CTRL };
+
+/// A place in the window that no window over it covers: its lower right corner.
+const OUTSIDE: Pos2 = Pos2::new(1436.0, 896.0);
 
 type Window = Harness<'static, App>;
 
@@ -416,6 +420,58 @@ fn a_lesson_that_cannot_be_written_stays_edited() {
     assert!(edited(&h));
     assert_eq!(file(&h).as_deref(), Some(good.as_path()));
     assert_eq!(Lesson::open(&good).unwrap().steps.len(), 2);
+}
+
+#[test]
+fn a_teacher_takes_edits_back_in_the_editor_and_the_sessions_outside_it() {
+    let mut h = window(session());
+    let seed = h.state().session().seed;
+    h.state_mut().ask(mnemoscope::app::command::SessionCommand::Seed(seed + 7).into());
+    settle(&mut h);
+    h.state_mut().ask(LessonCommand::New.into());
+    h.run_steps(3);
+    let editing = |h: &Window| h.state().editing().unwrap().clone();
+    let titles = |h: &Window| editing(h).lesson.steps.into_iter().map(|s| s.title).collect::<Vec<_>>();
+    h.get_by_label("Record this moment").click();
+    h.run_steps(3);
+    assert_eq!(titles(&h), ["First step", "Step 2"]);
+    // The pointer is over the editor's window, where it has just clicked.
+    chord(&mut h, CTRL, Key::Z);
+    assert_eq!((titles(&h), editing(&h).edited()), (vec!["First step".to_owned()], false));
+    chord(&mut h, CTRL_SHIFT, Key::Z);
+    assert_eq!((titles(&h), editing(&h).edited()), (vec!["First step".to_owned(), "Step 2".to_owned()], true));
+    // In a field of the editor too, wherever the pointer is.
+    h.hover_at(OUTSIDE);
+    h.get_by(|n| n.label().as_deref() == Some("Title of the step") && matches!(n.role(), Role::TextInput | Role::MultilineTextInput))
+        .focus();
+    h.run_steps(2);
+    chord(&mut h, CTRL, Key::A);
+    write(&mut h, "The start");
+    assert_eq!(titles(&h), ["First step", "The start"]);
+    chord(&mut h, CTRL, Key::Z);
+    assert_eq!(titles(&h), ["First step", "Step 2"]);
+    chord(&mut h, CTRL, Key::Y);
+    assert_eq!(titles(&h), ["First step", "The start"]);
+    // From its buttons.
+    h.get_by_label("Undo in the lesson").click();
+    h.run_steps(3);
+    h.get_by_label("Undo in the lesson").click();
+    h.run_steps(3);
+    assert_eq!(titles(&h), ["First step"]);
+    h.get_by_label("Redo in the lesson").click();
+    h.run_steps(3);
+    assert_eq!(titles(&h), ["First step", "Step 2"]);
+    assert_eq!(h.state().session().seed, seed + 7, "the session has stayed as it is");
+    // Outside the editor the keys are the session's.
+    press(&mut h, Key::Escape);
+    h.hover_at(OUTSIDE);
+    h.run_steps(2);
+    chord(&mut h, CTRL, Key::Z);
+    settle(&mut h);
+    assert_eq!((h.state().session().seed, titles(&h).len()), (seed, 2));
+    chord(&mut h, CTRL_SHIFT, Key::Z);
+    settle(&mut h);
+    assert_eq!((h.state().session().seed, titles(&h).len()), (seed + 7, 2));
 }
 
 #[test]

@@ -247,6 +247,8 @@ impl App {
         match command {
             EditCommand::Record => editing.record(&session),
             EditCommand::Retake => editing.retake(&session),
+            EditCommand::Undo => editing.undo(),
+            EditCommand::Redo => editing.redo(),
             EditCommand::Visit => {
                 let (at, lesson) = (editing.at, editing.lesson.clone());
                 let change = lesson.change_until(at);

@@ -1,6 +1,9 @@
-//! A lesson that is being made: its edits, and what of them is in its file.
+//! A lesson that is being made: its edits, taking them back, and what of them is in its file.
 
 use std::path::{Path, PathBuf};
+
+use eframe::egui::LayerId;
+use eframe::egui::util::undoer::Undoer;
 
 use crate::panel::choices::as_new;
 use crate::session::lesson::{Change, Lesson, MAX_STEPS, Step, VERSION};
@@ -19,8 +22,23 @@ pub struct Editing {
     kept: Lesson,
     /// What is being written, and into which file.
     saving: Option<(PathBuf, Lesson)>,
+    /// The lesson as it was before and after each edit.
+    edits: Undoer<Lesson>,
     /// The condition of the step as it is being written, and what is wrong with it.
-    pub(super) check: (usize, String, Option<String>),
+    pub(super) check: Condition,
+    /// Where the editor's window lies, once it has been drawn.
+    pub(super) layer: Option<LayerId>,
+}
+
+/// A condition as it is being written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Condition {
+    /// The step that it is of; none where it is still to be taken from the lesson.
+    pub(super) of: Option<usize>,
+    /// The text.
+    pub(super) text: String,
+    /// Why it is not understood, if it is not: the step has the condition before it then.
+    pub(super) wrong: Option<String>,
 }
 
 impl Editing {
@@ -36,7 +54,10 @@ impl Editing {
     /// A lesson that there is, to be changed.
     #[must_use]
     pub fn of(lesson: Lesson, path: Option<PathBuf>) -> Self {
-        Self { kept: lesson.clone(), lesson, path, at: 0, saving: None, check: (usize::MAX, String::new(), None) }
+        let mut edits = Undoer::default();
+        edits.add_undo(&lesson);
+        let kept = lesson.clone();
+        Self { lesson, path, at: 0, kept, saving: None, edits, check: Condition::default(), layer: None }
     }
 
     /// True if it differs from its file; without a file, from how it began.
@@ -64,10 +85,62 @@ impl Editing {
         }
     }
 
-    /// The step shown.
-    pub fn step(&mut self) -> &mut Step {
-        self.at = self.at.min(self.lesson.steps.len() - 1);
-        &mut self.lesson.steps[self.at]
+    /// Takes in what has been edited by now, at a time in seconds. To be called in every frame: what is typed or dragged without a pause of
+    /// a second is one edit.
+    pub fn watch(&mut self, seconds: f64) {
+        self.edits.feed_state(seconds, &self.lesson);
+    }
+
+    /// Makes an edit that is taken back by itself, whatever is edited right before and after it.
+    pub fn at_once(&mut self, edit: impl FnOnce(&mut Lesson)) {
+        self.edits.add_undo(&self.lesson);
+        edit(&mut self.lesson);
+        // This is what makes it forget the edits that had been taken back. The time does not matter: the change is taken in right after it.
+        self.edits.feed_state(0.0, &self.lesson);
+        self.edits.add_undo(&self.lesson);
+    }
+
+    /// True if there is an edit to be taken back.
+    #[must_use]
+    pub fn undoes(&self) -> bool {
+        self.is_misunderstood() || self.edits.has_undo(&self.lesson)
+    }
+
+    /// True if there is an edit to be made again.
+    #[must_use]
+    pub fn redoes(&self) -> bool {
+        self.edits.has_redo(&self.lesson)
+    }
+
+    /// Takes the last edit back. A condition that is not understood was written last, and is no edit of the lesson yet: it goes first.
+    pub fn undo(&mut self) {
+        if self.is_misunderstood() {
+            self.check = Condition::default();
+        } else if let Some(lesson) = self.edits.undo(&self.lesson).cloned() {
+            self.put_back(lesson);
+        }
+    }
+
+    /// Makes the edit again that was taken back last.
+    pub fn redo(&mut self) {
+        if let Some(lesson) = self.edits.redo(&self.lesson).cloned() {
+            self.put_back(lesson);
+        }
+    }
+
+    /// True if the condition of the step shown, as it is written, is not understood.
+    fn is_misunderstood(&self) -> bool {
+        self.check.of == Some(self.at) && self.check.wrong.is_some()
+    }
+
+    /// The lesson becomes this one, and the first step that differs is shown.
+    fn put_back(&mut self, lesson: Lesson) {
+        let (now, then) = (&self.lesson.steps, &lesson.steps);
+        if let Some(at) = (0..now.len().max(then.len())).find(|at| now.get(*at) != then.get(*at)) {
+            self.at = at.min(then.len().saturating_sub(1));
+        }
+        self.lesson = lesson;
+        self.check = Condition::default();
     }
 
     /// A step that finds the window as it is in `session`, after the one shown.
@@ -78,20 +151,21 @@ impl Editing {
         let set = self.difference(self.at, session);
         let title = format!("Step {}", self.lesson.steps.len() + 1);
         self.at += 1;
-        self.lesson.steps.insert(self.at, Step { title, set, ..Step::default() });
+        let at = self.at;
+        self.at_once(|lesson| lesson.steps.insert(at, Step { title, set, ..Step::default() }));
     }
 
     /// What the step shown sets becomes what is on screen.
     pub fn retake(&mut self, session: &Session) {
-        let set = match self.at {
-            // The first step begins with the lesson's own session.
-            0 => {
-                self.lesson.session = Session { view: self.lesson.session.view.clone(), ..session.clone() };
-                view_of(session)
+        let at = self.at;
+        let set = if at == 0 { view_of(session) } else { self.difference(at - 1, session) };
+        self.at_once(|lesson| {
+            if at == 0 {
+                // The first step begins with the lesson's own session.
+                lesson.session = Session { view: lesson.session.view.clone(), ..session.clone() };
             }
-            at => self.difference(at - 1, session),
-        };
-        self.step().set = set;
+            lesson.steps[at].set = set;
+        });
     }
 
     /// What leads from where step `from` begins to `session`.
@@ -182,5 +256,93 @@ mod tests {
         assert!(editing.save(bad).is_some());
         editing.saved(bad, false);
         assert!(editing.edited() && editing.path.as_deref() == Some(good));
+    }
+    #[test]
+    fn edits_are_taken_back_from_the_last_and_made_again() {
+        let mut session = Session::default();
+        let mut editing = Editing::new(session.clone());
+        let first = editing.lesson.clone();
+        assert!(!editing.undoes() && !editing.redoes());
+        session.view.position = Some(640);
+        editing.record(&session);
+        let recorded = editing.lesson.clone();
+        session.view.position = Some(704);
+        editing.retake(&session);
+        let retaken = editing.lesson.clone();
+        assert_eq!(retaken.steps[1].set.position, Some(704));
+        // Another step is looked at meanwhile: what is taken back is shown.
+        editing.at = 0;
+        editing.undo();
+        assert_eq!((&editing.lesson, editing.at), (&recorded, 1));
+        editing.undo();
+        assert_eq!((&editing.lesson, editing.at), (&first, 0));
+        assert!(!editing.edited() && !editing.undoes() && editing.redoes());
+        editing.redo();
+        editing.redo();
+        assert_eq!((&editing.lesson, editing.at), (&retaken, 1));
+        assert!(editing.edited() && !editing.redoes());
+        // Another edit ends what could be made again.
+        editing.undo();
+        editing.at_once(|lesson| lesson.minutes = 9);
+        assert!(editing.undoes() && !editing.redoes());
+        editing.redo();
+        assert_eq!(editing.lesson, Lesson { minutes: 9, ..recorded });
+    }
+
+    #[test]
+    fn undoing_to_what_the_file_has_leaves_nothing_to_save() {
+        let mut editing = Editing::new(Session::default());
+        let file = Path::new("a.ron");
+        editing.at_once(|lesson| lesson.minutes = 9);
+        assert!(editing.save(file).is_some());
+        editing.saved(file, true);
+        editing.at_once(|lesson| lesson.minutes = 12);
+        assert!(editing.edited());
+        editing.undo();
+        assert!(!editing.edited() && editing.undoes());
+        editing.undo();
+        assert_eq!((editing.lesson.minutes, editing.edited()), (5, true), "the file has 9");
+    }
+
+    /// Types letter by letter, ten a second.
+    fn type_in(editing: &mut Editing, seconds: &mut f64, text: &str) {
+        for letter in text.chars() {
+            editing.lesson.title.push(letter);
+            editing.watch(*seconds);
+            *seconds += 0.1;
+        }
+    }
+
+    #[test]
+    fn what_is_typed_without_a_pause_is_one_edit() {
+        let (mut editing, mut seconds) = (Editing::new(Session::default()), 0.0);
+        type_in(&mut editing, &mut seconds, " of");
+        seconds += 2.0;
+        editing.watch(seconds);
+        type_in(&mut editing, &mut seconds, " mine");
+        // A button is pressed before the pause is over: what was typed is an edit of its own all the same.
+        editing.at_once(|lesson| lesson.minutes = 9);
+        type_in(&mut editing, &mut seconds, "!");
+        let mut found = Vec::new();
+        while editing.undoes() {
+            editing.undo();
+            found.push((editing.lesson.title.clone(), editing.lesson.minutes));
+        }
+        let titles = [("A new lesson of mine", 9), ("A new lesson of mine", 5), ("A new lesson of", 5), ("A new lesson", 5)];
+        assert_eq!(found, titles.map(|(title, minutes)| (title.to_owned(), minutes)));
+    }
+
+    #[test]
+    fn a_condition_that_is_not_understood_goes_first() {
+        let mut editing = Editing::new(Session::default());
+        editing.at_once(|lesson| lesson.minutes = 9);
+        editing.check = Condition { of: Some(0), text: "Tokn(".to_owned(), wrong: Some("no such condition".to_owned()) };
+        editing.undo();
+        assert_eq!((editing.lesson.minutes, editing.check.of, editing.check.wrong.is_none()), (9, None, true));
+        editing.undo();
+        assert_eq!(editing.lesson.minutes, 5);
+        // One of a step that is not shown is not in the way.
+        editing.check = Condition { of: Some(3), text: String::new(), wrong: Some("no".to_owned()) };
+        assert!(!editing.undoes());
     }
 }
