@@ -20,6 +20,9 @@ pub use file::LessonError;
 /// The version of the file that this program writes.
 pub const VERSION: u32 = 1;
 
+/// What names a lesson inside the program where a picture of one of its steps is wanted: `lesson:ovq@3`.
+pub const PREFIX: &str = "lesson:";
+
 /// The most steps of a lesson.
 pub const MAX_STEPS: usize = 200;
 
