@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{adapter, chord, options, says, session, settle, wait, window, window_of};
-use eframe::egui::{Event, Key, Modifiers, Pos2, accesskit::Role, vec2};
+use eframe::egui::{Event, Key, Modifiers, Pos2, ViewportCommand, ViewportEvent, ViewportId, accesskit::Role, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, SnapshotOptions};
 use mnemoscope::app::App;
@@ -420,6 +420,27 @@ fn a_lesson_that_cannot_be_written_stays_edited() {
     assert!(edited(&h));
     assert_eq!(file(&h).as_deref(), Some(good.as_path()));
     assert_eq!(Lesson::open(&good).unwrap().steps.len(), 2);
+    press(&mut h, Key::Enter);
+    // Neither another lesson nor the end of the window takes its edits away unasked.
+    h.state_mut().ask(LessonCommand::New.into());
+    h.run_steps(3);
+    assert!(says(&h, "Making another lesson loses them."));
+    h.get_by_label("Keep editing").click();
+    h.run_steps(3);
+    let close = |h: &mut Window| {
+        h.input_mut().viewports.entry(ViewportId::ROOT).or_default().events.push(ViewportEvent::Close);
+        h.step();
+        let commands = h.output().viewport_output[&ViewportId::ROOT].commands.clone();
+        h.input_mut().viewports.entry(ViewportId::ROOT).or_default().events.clear();
+        h.run_steps(2);
+        commands
+    };
+    assert!(close(&mut h).contains(&ViewportCommand::CancelClose));
+    assert!(says(&h, "Closing the window loses them.") && edited(&h));
+    h.get_by_label("Lose them").click();
+    h.run_steps(3);
+    assert!(h.state().editing().is_none());
+    assert!(!close(&mut h).contains(&ViewportCommand::CancelClose), "there is nothing left to ask about");
 }
 
 #[test]
