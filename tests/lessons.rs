@@ -5,19 +5,24 @@
 #[path = "common/window.rs"]
 mod common;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{adapter, chord, options, says, session, settle, wait, window, window_of};
-use eframe::egui::{Event, Key, Modifiers, accesskit::Role, vec2};
+use eframe::egui::{Event, Key, Modifiers, Pos2, ViewportCommand, ViewportEvent, ViewportId, accesskit::Role, vec2};
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, SnapshotOptions};
 use mnemoscope::app::App;
-use mnemoscope::app::lesson::{EditCommand, LessonCommand};
+use mnemoscope::app::lesson::{EditCommand, Editing, LessonCommand};
 use mnemoscope::app::theme::ThemeChoice;
 use mnemoscope::session::BackendChoice;
 use mnemoscope::session::lesson::{Check, Lesson, lesson};
 
 const CTRL: Modifiers = Modifiers { command: true, ctrl: true, ..Modifiers::NONE };
+const CTRL_SHIFT: Modifiers = Modifiers { shift: true, ..CTRL };
+
+/// A place in the window that no window over it covers: its lower right corner.
+const OUTSIDE: Pos2 = Pos2::new(1436.0, 896.0);
 
 type Window = Harness<'static, App>;
 
@@ -362,6 +367,132 @@ fn a_teacher_makes_a_lesson_and_plays_it() {
     h.state_mut().ask(mnemoscope::app::command::ViewCommand::Select(Some(705)).into());
     h.run_steps(3);
     assert!(done(&h));
+}
+
+/// Lets frames pass until something in the window says these words.
+fn until(h: &mut Window, words: &str) {
+    let start = Instant::now();
+    while !says(h, words) {
+        assert!(start.elapsed() < Duration::from_mins(1), "nothing says `{words}`");
+        h.step();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Saves the lesson in the editor as a file of this path, which is asked for in a field of our own.
+fn save_as(h: &mut Window, path: &Path) {
+    h.state_mut().ask(LessonCommand::Editor(EditCommand::SaveAs).into());
+    h.run_steps(3);
+    write(h, &path.display().to_string());
+    press(h, Key::Enter);
+}
+
+#[test]
+fn a_lesson_that_cannot_be_written_stays_edited() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (folder.path().join("mine.ron"), folder.path().join("missing").join("mine.ron"));
+    let mut h = window(session());
+    h.state_mut().ask(LessonCommand::New.into());
+    h.run_steps(3);
+    h.get_by_label("Record this moment").click();
+    h.run_steps(3);
+    let edited = |h: &Window| h.state().editing().is_some_and(Editing::edited);
+    let file = |h: &Window| h.state().editing().unwrap().path.clone();
+    save_as(&mut h, &bad);
+    until(&mut h, "cannot be written");
+    assert!(edited(&h) && file(&h).is_none());
+    press(&mut h, Key::Enter);
+    assert!(!says(&h, "cannot be written"), "the error is closed");
+    h.state_mut().ask(LessonCommand::Editor(EditCommand::Close).into());
+    h.run_steps(3);
+    assert!(says(&h, "The lesson has edits that are not saved"));
+    h.get_by_label("Keep editing").click();
+    h.run_steps(3);
+    save_as(&mut h, &good);
+    wait(&mut h, |app| app.editing().is_some_and(|e| !e.edited()));
+    assert_eq!(file(&h).as_deref(), Some(good.as_path()));
+    assert_eq!(Lesson::open(&good).unwrap(), h.state().editing().unwrap().lesson);
+    // Where another file cannot be written, its own stays its file.
+    h.get_by_label("Delete step").click();
+    h.run_steps(3);
+    save_as(&mut h, &bad);
+    until(&mut h, "cannot be written");
+    assert!(edited(&h));
+    assert_eq!(file(&h).as_deref(), Some(good.as_path()));
+    assert_eq!(Lesson::open(&good).unwrap().steps.len(), 2);
+    press(&mut h, Key::Enter);
+    // Neither another lesson nor the end of the window takes its edits away unasked.
+    h.state_mut().ask(LessonCommand::New.into());
+    h.run_steps(3);
+    assert!(says(&h, "Making another lesson loses them."));
+    h.get_by_label("Keep editing").click();
+    h.run_steps(3);
+    let close = |h: &mut Window| {
+        h.input_mut().viewports.entry(ViewportId::ROOT).or_default().events.push(ViewportEvent::Close);
+        h.step();
+        let commands = h.output().viewport_output[&ViewportId::ROOT].commands.clone();
+        h.input_mut().viewports.entry(ViewportId::ROOT).or_default().events.clear();
+        h.run_steps(2);
+        commands
+    };
+    assert!(close(&mut h).contains(&ViewportCommand::CancelClose));
+    assert!(says(&h, "Closing the window loses them.") && edited(&h));
+    h.get_by_label("Lose them").click();
+    h.run_steps(3);
+    assert!(h.state().editing().is_none());
+    assert!(!close(&mut h).contains(&ViewportCommand::CancelClose), "there is nothing left to ask about");
+}
+
+#[test]
+fn a_teacher_takes_edits_back_in_the_editor_and_the_sessions_outside_it() {
+    let mut h = window(session());
+    let seed = h.state().session().seed;
+    h.state_mut().ask(mnemoscope::app::command::SessionCommand::Seed(seed + 7).into());
+    settle(&mut h);
+    h.state_mut().ask(LessonCommand::New.into());
+    h.run_steps(3);
+    let editing = |h: &Window| h.state().editing().unwrap().clone();
+    let titles = |h: &Window| editing(h).lesson.steps.into_iter().map(|s| s.title).collect::<Vec<_>>();
+    h.get_by_label("Record this moment").click();
+    h.run_steps(3);
+    assert_eq!(titles(&h), ["First step", "Step 2"]);
+    // The pointer is over the editor's window, where it has just clicked.
+    chord(&mut h, CTRL, Key::Z);
+    assert_eq!((titles(&h), editing(&h).edited()), (vec!["First step".to_owned()], false));
+    chord(&mut h, CTRL_SHIFT, Key::Z);
+    assert_eq!((titles(&h), editing(&h).edited()), (vec!["First step".to_owned(), "Step 2".to_owned()], true));
+    // In a field of the editor too, wherever the pointer is.
+    h.hover_at(OUTSIDE);
+    h.get_by(|n| n.label().as_deref() == Some("Title of the step") && matches!(n.role(), Role::TextInput | Role::MultilineTextInput))
+        .focus();
+    h.run_steps(2);
+    chord(&mut h, CTRL, Key::A);
+    write(&mut h, "The start");
+    assert_eq!(titles(&h), ["First step", "The start"]);
+    chord(&mut h, CTRL, Key::Z);
+    assert_eq!(titles(&h), ["First step", "Step 2"]);
+    chord(&mut h, CTRL, Key::Y);
+    assert_eq!(titles(&h), ["First step", "The start"]);
+    // From its buttons.
+    h.get_by_label("Undo in the lesson").click();
+    h.run_steps(3);
+    h.get_by_label("Undo in the lesson").click();
+    h.run_steps(3);
+    assert_eq!(titles(&h), ["First step"]);
+    h.get_by_label("Redo in the lesson").click();
+    h.run_steps(3);
+    assert_eq!(titles(&h), ["First step", "Step 2"]);
+    assert_eq!(h.state().session().seed, seed + 7, "the session has stayed as it is");
+    // Outside the editor the keys are the session's.
+    press(&mut h, Key::Escape);
+    h.hover_at(OUTSIDE);
+    h.run_steps(2);
+    chord(&mut h, CTRL, Key::Z);
+    settle(&mut h);
+    assert_eq!((h.state().session().seed, titles(&h).len()), (seed, 2));
+    chord(&mut h, CTRL_SHIFT, Key::Z);
+    settle(&mut h);
+    assert_eq!((h.state().session().seed, titles(&h).len()), (seed + 7, 2));
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! Pictures as files: SVG read as XML and drawn by librsvg beside the PNG of the same panel, animations read back frame by frame, and
 //! all of it where there is no adapter.
 //!
-//! What needs librsvg's `rsvg-convert` is skipped with a word where it is not here; `MNEMOSCOPE_REQUIRE_RSVG=1` makes that a failure.
+//! What needs librsvg's `rsvg-convert`, or Python with Pillow, is skipped with a word where it is not here; `MNEMOSCOPE_REQUIRE_RSVG=1` and
+//! `MNEMOSCOPE_REQUIRE_PYTHON=1` make that a failure.
 
 #![cfg(feature = "gui")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 #[path = "common/window.rs"]
 mod common;
+#[path = "common/python.rs"]
+mod python;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -339,17 +342,73 @@ fn an_animation_is_the_pictures_of_its_steps() {
     assert_eq!(std::fs::read_dir(&frames_in).unwrap().count(), 4);
     let (code, said) = animate(&frames_in);
     assert!(code == 6 && said.contains("holds frames already"), "{code}: {said}");
-    pillow_reads(&film);
+    pillow_reads(&film, &shown, &name(&folder, "film.rgb"));
 }
 
-/// Another program's view of the animation, where it is here.
-fn pillow_reads(film: &str) {
-    let script = "import sys; from PIL import Image; i = Image.open(sys.argv[1]); print(i.n_frames, i.size, i.info['Step'], i.is_animated)";
-    let python = |args: &[&str]| Command::new("python3").args(args).output();
-    if python(&["-c", "import PIL"]).is_ok_and(|o| o.status.success()) {
-        let said = python(&["-c", script, film]).unwrap();
-        assert_eq!(String::from_utf8_lossy(&said.stdout).trim(), "4 (360, 260) 1 True", "{}", String::from_utf8_lossy(&said.stderr));
+/// Reads an animation with Pillow: how many frames it has, how large, how many milliseconds each is shown, and its words; the pixels of all
+/// of them go into a file.
+const PILLOW: &str = r#"
+import sys
+from PIL import Image
+
+with Image.open(sys.argv[1]) as film, open(sys.argv[2], "wb") as out:
+    assert film.format == "PNG" and film.is_animated, film
+    words = film.info["Title"], film.info["Step"]
+    frames, milliseconds = [], []
+    for at in range(film.n_frames):
+        film.seek(at)
+        frames.append(film.convert("RGB").tobytes())
+        milliseconds.append(film.info["duration"])
+    assert frames[0] != frames[-1]
+    out.write(b"".join(frames))
+    print(film.n_frames, film.size, milliseconds, *words)
+"#;
+
+/// Another program shows the animation as the pictures that it is of; `raw` is a file for its pixels.
+fn pillow_reads(film: &str, shown: &[Vec<u8>], raw: &str) {
+    if !python::has("PIL") {
+        return;
     }
+    let read = Command::new("python3").args(["-c", PILLOW, film, raw]).env("PYTHONIOENCODING", "utf-8").output().unwrap();
+    let said = String::from_utf8_lossy(&read.stdout);
+    let wanted = "4 (360, 260) [250.0, 250.0, 250.0, 250.0] Growth · A needle & <its> haystack 1";
+    assert_eq!(said.trim(), wanted, "{}", String::from_utf8_lossy(&read.stderr));
+    assert!(std::fs::read(raw).unwrap() == shown.concat(), "its frames are ours, pixel by pixel");
+}
+
+#[test]
+fn a_session_with_its_trace_gives_the_pictures_of_the_session() {
+    let (folder, file) = folder();
+    let saved = name(&folder, "s.mnemo");
+    let (code, said) = mnemoscope(&["run", &file, "--save", &saved], false);
+    assert_eq!(code, 0, "{said}");
+    // Each is taken of the session, which is run for it, and of its trace, which is only read.
+    let both = |command: &str, more: &[&str], out: &str| {
+        let take = |of: &str, out: &str| {
+            let (code, said) = mnemoscope(&[&[command, of, "--size", "360x260", "--out", out][..], more].concat(), false);
+            assert_eq!((code, said.as_str()), (0, ""), "{command} {of} {more:?}");
+            std::fs::read(out).unwrap()
+        };
+        let [a, b] = ["run", "read"].map(|from| name(&folder, &format!("{from}-{out}")));
+        (take(&file, &a), take(&saved, &b))
+    };
+    // The same bytes, so the same marks, the same words and the same hash of the session.
+    let mut all = BTreeSet::new();
+    for panel in ["growth", "assignments", "counts", "residency", "sre"] {
+        for step in ["3", "8"] {
+            let (run, read) = both("screenshot", &["--panel", panel, "--step", step], &format!("{panel}-{step}.svg"));
+            assert!(run == read, "{panel}, step {step}");
+            all.insert(run);
+        }
+    }
+    assert_eq!(all.len(), 10, "no picture is that of another panel or step");
+    if !adapter() {
+        return;
+    }
+    let (run, read) = both("screenshot", &["--panel", "residency", "--step", "6"], "still.png");
+    assert!(run == read, "the picture as PNG");
+    let (run, read) = both("animate", &["--panel", "growth", "--from", "2", "--to", "8", "--every", "3"], "film.png");
+    assert!(run == read, "the animation");
 }
 
 #[test]

@@ -5,8 +5,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "common/python.rs"]
+mod common;
+
 use std::path::Path;
 use std::process::Command;
+
+use common::has;
 
 /// What a notebook would check of the bundled capture's trace: names, shapes, and that the arrays tell one story.
 const SCRIPT: &str = r#"
@@ -55,18 +60,6 @@ about = json.loads(str(trace["metadata"]))
 assert set(about["arrays"]) == set(trace.files) - {"metadata"}
 print("read", len(trace.files), "arrays and", len(tokens.columns), "columns")
 "#;
-
-/// True if Python has these modules. Where it has to have them, they are missed aloud.
-fn has(modules: &str) -> bool {
-    let import = format!("import {modules}");
-    let tried = Command::new("python3").args(["-c", &import]).env_remove("MPLBACKEND").output();
-    let there = tried.is_ok_and(|o| o.status.success());
-    if !there {
-        assert!(std::env::var_os("MNEMOSCOPE_REQUIRE_PYTHON").is_none(), "python3 with {modules} is required, and not here");
-        eprintln!("skipped: python3 with {modules} is not here");
-    }
-    there
-}
 
 #[test]
 fn numpy_and_pandas_read_the_export_as_it_is() {

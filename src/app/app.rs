@@ -19,7 +19,7 @@ use crate::app::history::History;
 use crate::app::inspector::Inspector;
 use crate::app::jobs::{Jobs, Prepared};
 use crate::app::layout::PanelLayout;
-use crate::app::lesson::editor::Moment;
+use crate::app::lesson::editor::{self, Moment};
 use crate::app::lesson::{Editing, Playing};
 use crate::app::palette::Palette;
 use crate::app::picture::mirror::Mirror;
@@ -462,11 +462,16 @@ impl App {
         if self.start_page.is_open() && !Popup::is_any_open(ctx) && ctx.input_mut(|i| i.consume_key(Modifiers::NONE, Key::Escape)) {
             self.start_page.close();
         }
+        let mut of_editor = Vec::new();
+        if let Some(editing) = &self.editing {
+            editor::keys(ctx, editing, &mut of_editor);
+        }
         commands::pressed(ctx, &mut asked);
         if self.start_page.is_open() {
             // The others are about what lies behind it.
             asked.retain(|c| matches!(c, Command::Window(_)));
         }
+        asked.append(&mut of_editor);
         asked
     }
 

@@ -23,6 +23,19 @@ pub enum Next {
     Lesson(&'static str),
 }
 
+/// What waits for the answer on edits of the lesson in the editor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instead {
+    /// Closing the editor.
+    Nothing,
+    /// Making another lesson.
+    New,
+    /// Editing the lesson that is played.
+    Edit,
+    /// Closing the window.
+    Close,
+}
+
 /// A session whose capture is missing or is another file, and what there is to say about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LostCapture {
@@ -70,8 +83,8 @@ pub enum Answer {
     Path { purpose: Purpose, path: PathBuf },
     /// The path that was asked for is not given.
     NoPath(Purpose),
-    /// The lesson in the editor is given up, with what was not saved of it.
-    LoseLesson,
+    /// The lesson in the editor is given up, with what was not saved of it, and something else comes.
+    LoseLesson(Instead),
     /// Go on, with the edits saved first or lost.
     Leave { save: bool, next: Next },
     /// What to do about a session's capture.
@@ -104,8 +117,8 @@ pub enum Dialog {
     Recover { file: PathBuf, when: String, what: String },
     /// The caption of a bookmark at so many writes; `known`: it is there already.
     Bookmark { position: usize, text: String, known: bool },
-    /// The lesson in the editor has edits that are not saved, and the editor is to be closed.
-    UnsavedLesson,
+    /// The lesson in the editor has edits that are not saved, and the editor is to be closed, or to be used for something else.
+    UnsavedLesson(Instead),
     /// The keys.
     Keys,
 }
@@ -151,7 +164,7 @@ impl Dialogs {
     /// True if one asks about closing the window.
     #[must_use]
     pub fn asks_to_close(&self) -> bool {
-        self.open.iter().any(|d| matches!(d, Dialog::Unsaved { next: Next::Close, .. }))
+        self.open.iter().any(|d| matches!(d, Dialog::Unsaved { next: Next::Close, .. } | Dialog::UnsavedLesson(Instead::Close)))
     }
 
     /// Draws the one on top; what was answered, if something was.
@@ -171,7 +184,7 @@ impl Dialogs {
                 Dialog::Capture(lost) => out = questions::capture(ui, lost),
                 Dialog::Recover { file, when, what } => out = questions::recover(ui, file, when, what),
                 Dialog::Bookmark { position, text, known } => out = questions::bookmark(ui, *position, text, *known, &mut close),
-                Dialog::UnsavedLesson => out = unsaved_lesson(ui, &mut close),
+                Dialog::UnsavedLesson(instead) => out = unsaved_lesson(ui, *instead, &mut close),
                 Dialog::Keys => keys(ui, &mut close),
             }
         });
@@ -292,9 +305,15 @@ fn unsaved(ui: &mut Ui, name: &str, next: &Next, close: &mut bool) -> Option<Ans
     out
 }
 
-fn unsaved_lesson(ui: &mut Ui, close: &mut bool) -> Option<Answer> {
+fn unsaved_lesson(ui: &mut Ui, instead: Instead, close: &mut bool) -> Option<Answer> {
     heading(ui, "The lesson has edits that are not saved");
-    ui.add(Label::new("Closing the editor loses them.").wrap());
+    let words = match instead {
+        Instead::Nothing => "Closing the editor loses them.",
+        Instead::New => "Making another lesson loses them.",
+        Instead::Edit => "Editing the lesson that is played loses them.",
+        Instead::Close => "Closing the window loses them.",
+    };
+    ui.add(Label::new(words).wrap());
     ui.add_space(10.0);
     let mut out = None;
     ui.horizontal(|ui| {
@@ -302,7 +321,7 @@ fn unsaved_lesson(ui: &mut Ui, close: &mut bool) -> Option<Answer> {
             *close = true;
         }
         if ui.button("Lose them").clicked() {
-            out = Some(Answer::LoseLesson);
+            out = Some(Answer::LoseLesson(instead));
             *close = true;
         }
     });

@@ -1,6 +1,6 @@
 //! The keyboard's focus: always seen, and scrolled to.
 
-use eframe::egui::{Context, Id, Memory, Painter, Rect, Response, Stroke, StrokeKind, Ui};
+use eframe::egui::{Context, Id, LayerId, Memory, Painter, Rect, Response, Stroke, StrokeKind, Ui};
 
 use crate::app::theme;
 
@@ -17,6 +17,12 @@ fn focused(ctx: &Context) -> Option<Response> {
 #[must_use]
 pub fn is_in(ui: &Ui, rect: Rect) -> bool {
     focused(ui.ctx()).is_some_and(|response| response.layer_id == ui.layer_id() && rect.contains(response.rect.center()))
+}
+
+/// The layer that the widget with the focus lies in.
+#[must_use]
+pub fn layer(ctx: &Context) -> Option<LayerId> {
+    focused(ctx).map(|response| response.layer_id)
 }
 
 /// Outlines the widget that has the focus. To be called when everything has been drawn.

@@ -160,6 +160,7 @@ Examples:
   mnemoscope screenshot session.ron --step 12 --token 705 --theme light --size 1920x1080 --scale 2 --out shot.png
   mnemoscope screenshot session.ron --panel growth --out growth.svg
   mnemoscope screenshot session.ron --panel residency --size 600x400 --scale 3 --out cache.png
+  mnemoscope screenshot lesson:ovq@3 --out step.png   a step of a lesson, as it begins
 
 A panel is drawn alone, with a caption. SVG has vector marks and real text, needs no adapter, and runs a session that leaves the
 backend open on the CPU: the same session gives the same file. Both kinds hold a title, a description (the caption, and what each plot

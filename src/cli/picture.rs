@@ -1,12 +1,14 @@
 //! What `screenshot` and `animate` have in common: what the picture is of, how large, in which theme.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use clap::ValueEnum;
 use thiserror::Error;
 
+use super::source;
 use crate::app::App;
+use crate::app::lesson::session_of;
 use crate::app::offscreen::{Setting, Stage, Unsettled};
 use crate::app::picture::Subject;
 use crate::app::picture::caption::session_hash;
@@ -15,6 +17,7 @@ use crate::app::picture::painter::PaintError;
 use crate::export::WriteError;
 use crate::panel::choices;
 use crate::session::file::SessionError;
+use crate::session::lesson;
 use crate::session::saved::{self, is_saved};
 use crate::session::{BackendChoice, Choice, Chosen, Session, put_over};
 use crate::stream::capture::BUNDLED;
@@ -22,7 +25,7 @@ use crate::stream::capture::BUNDLED;
 /// What the picture is of.
 #[derive(Debug, clap::Args)]
 pub struct Shared {
-    /// A session, a capture, or `bundled`
+    /// A session, a capture, `bundled`, `gallery:NAME`, or a step of a lesson inside the program: `lesson:ovq@3`
     pub session: PathBuf,
     /// One panel alone, with a caption, in place of the window; a wrong name is answered with the nearest right one
     #[arg(long, value_name = "NAME", value_parser = panel)]
@@ -139,7 +142,7 @@ impl Shared {
     /// The session, and a stage for it; `svg`: one that needs no adapter, on which the session runs on the CPU unless it asks for a
     /// GPU itself.
     fn stage(&self, svg: bool) -> Result<(Session, Stage), PictureError> {
-        let mut session = Session::open(&self.session)?;
+        let mut session = of_lesson(&self.session).unwrap_or_else(|| Session::open(&self.session).map_err(Into::into))?;
         // The picture is of the session as it is in its file, as where only another step is asked for.
         let hash = session_hash(&session);
         put_over(&mut session.view.choices, &self.choices());
@@ -158,6 +161,25 @@ impl Shared {
         let stage = if svg { Stage::drawing(setting)? } else { Stage::painting(setting)? };
         Ok((session, stage))
     }
+}
+
+/// The session of a step of a lesson inside the program, the first where none is named; nothing for a path that names no lesson.
+fn of_lesson(path: &Path) -> Option<Result<Session, PictureError>> {
+    let text = path.to_str()?.strip_prefix(lesson::PREFIX)?;
+    let (name, step) = text.split_once('@').unwrap_or((text, "1"));
+    Some(step_of_lesson(name, step).map_err(PictureError::Usage))
+}
+
+fn step_of_lesson(name: &str, step: &str) -> Result<Session, String> {
+    let unknown = || {
+        let names = lesson::lessons().iter().map(|(name, _)| *name);
+        format!("there is no lesson `{name}` inside the program; there are {}", source::known(name, names))
+    };
+    let found = lesson::lesson(name).ok_or_else(unknown)?;
+    let last = found.steps.len();
+    let step: Option<usize> = step.parse().ok().filter(|step| (1..=last).contains(step));
+    let step = step.ok_or_else(|| format!("the lesson `{name}` has the steps 1 to {last}: `lesson:{name}@{last}` is its last"))?;
+    Ok(session_of(found, step - 1))
 }
 
 fn panel(name: &str) -> Result<Subject, String> {
@@ -197,6 +219,21 @@ mod tests {
         assert!(choice("state=collisions").is_err_and(|e| e.contains("state.view=collisions")));
         assert!(choice("state.view=colisions").is_err_and(|e| e.ends_with("the nearest is `collisions`")));
         assert!(choice("stat.view=map").is_err_and(|e| e.ends_with("the nearest is `state`")));
+    }
+
+    #[test]
+    fn steps_of_lessons_are_found_or_refused_with_what_there_is() {
+        let open = |text: &str| of_lesson(Path::new(text)).map(|found| found.map_err(|e| e.to_string()));
+        assert!(open("lesson.ron").is_none() && open("gallery:ties").is_none());
+        let titled = |text: &str| open(text).and_then(Result::ok).map(|s| (s.title, s.view.position));
+        let title = lesson::lesson("ovq").map(|l| l.title.clone()).unwrap();
+        assert_eq!(titled("lesson:ovq"), Some((title.clone(), Some(0))));
+        assert_eq!(titled("lesson:ovq@3"), Some((title, Some(512))));
+        let refused = |text: &str, words: &str| open(text).is_some_and(|found| found.is_err_and(|e| e.contains(words)));
+        assert!(refused("lesson:ovk@3", "(did you mean `ovq`?)"));
+        for wrong in ["lesson:ovq@0", "lesson:ovq@10", "lesson:ovq@last", "lesson:ovq@"] {
+            assert!(refused(wrong, "has the steps 1 to 9: `lesson:ovq@9` is its last"), "{wrong}");
+        }
     }
 
     #[test]

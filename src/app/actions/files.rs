@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use eframe::egui::{Context, ViewportCommand};
 
 use crate::app::app::{App, Exporting};
-use crate::app::dialogs::{CaptureChoice, Dialog, LostCapture, Next};
+use crate::app::dialogs::{CaptureChoice, Dialog, Instead, LostCapture, Next};
 use crate::app::export_dialog::{ExportForm, What};
 use crate::app::jobs::{Done, Opened, Purpose, Refused, SaveTrace, ToRun};
 use crate::app::layout::PanelLayout;
@@ -51,7 +51,7 @@ impl App {
         if self.leaving || !ctx.input(|i| i.viewport().close_requested()) {
             return;
         }
-        if self.dialogs.asks_to_close() || self.ask_first(Next::Close) {
+        if self.dialogs.asks_to_close() || self.ask_about_lesson(Instead::Close) || self.ask_first(Next::Close) {
             ctx.send_viewport_cmd(ViewportCommand::CancelClose);
         }
     }
@@ -319,6 +319,9 @@ impl App {
     pub(in crate::app) fn written(&mut self, purpose: Purpose, path: &Path, result: Result<Vec<String>, String>) {
         if matches!(purpose, Purpose::Trace | Purpose::Animation) {
             self.exporting = None;
+        }
+        if let (Purpose::SaveLesson, Some(editing)) = (purpose, &mut self.editing) {
+            editing.saved(path, result.is_ok());
         }
         match result {
             Ok(left_out) => {

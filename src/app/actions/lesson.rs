@@ -8,7 +8,7 @@ use eframe::egui::Context;
 
 use crate::app::app::App;
 use crate::app::command::{SessionCommand, TimeCommand, ViewCommand};
-use crate::app::dialogs::Next;
+use crate::app::dialogs::{Dialog, Instead, Next};
 use crate::app::jobs::{self, Done, Opened, Purpose, ToRun};
 use crate::app::lesson::editor::{self, Moment};
 use crate::app::lesson::{EditCommand, Editing, LessonCommand, Playing, arrangement, choices_at_first, seen_from};
@@ -42,6 +42,8 @@ impl App {
                 }
             }
             LessonCommand::Open => self.pick(Purpose::OpenLesson, String::new()),
+            LessonCommand::New if self.ask_about_lesson(Instead::New) => {}
+            LessonCommand::Edit if self.playing.is_some() && self.ask_about_lesson(Instead::Edit) => {}
             LessonCommand::New => self.editing = Some(Editing::new(self.session().with_absolute_paths(self.base().as_deref()))),
             LessonCommand::Edit => {
                 if let Some(playing) = &self.playing {
@@ -247,6 +249,8 @@ impl App {
         match command {
             EditCommand::Record => editing.record(&session),
             EditCommand::Retake => editing.retake(&session),
+            EditCommand::Undo => editing.undo(),
+            EditCommand::Redo => editing.redo(),
             EditCommand::Visit => {
                 let (at, lesson) = (editing.at, editing.lesson.clone());
                 let change = lesson.change_until(at);
@@ -263,20 +267,30 @@ impl App {
                 None => self.pick(Purpose::SaveLesson, "lesson.ron".to_owned()),
             },
             EditCommand::SaveAs => self.pick(Purpose::SaveLesson, "lesson.ron".to_owned()),
-            EditCommand::Close if editing.edited => {
-                // Closing by mistake must not lose what was made.
-                self.dialogs.push(crate::app::dialogs::Dialog::UnsavedLesson);
+            EditCommand::Close => {
+                if !self.ask_about_lesson(Instead::Nothing) {
+                    self.editing = None;
+                }
             }
-            EditCommand::Close => self.editing = None,
         }
+    }
+
+    /// Asks what becomes of the edits of the lesson in the editor, if there are any; true if it asks.
+    pub(in crate::app) fn ask_about_lesson(&mut self, instead: Instead) -> bool {
+        let edited = self.editing.as_ref().is_some_and(Editing::edited);
+        if edited {
+            self.dialogs.push(Dialog::UnsavedLesson(instead));
+        }
+        edited
     }
 
     /// Writes the lesson in the editor, beside the window.
     pub(in crate::app) fn save_lesson(&mut self, path: PathBuf) {
         let Some(editing) = &mut self.editing else { return };
-        editing.path = Some(path.clone());
-        editing.edited = false;
-        let lesson = editing.lesson.clone();
+        let Some(lesson) = editing.save(&path) else {
+            self.notice = Some("The lesson is still being written; save it again after that".to_owned());
+            return;
+        };
         self.jobs.run(move || {
             let result = lesson.save(&path).map(|()| Vec::new()).map_err(|e| e.to_string());
             Done::Written { purpose: Purpose::SaveLesson, path, result }

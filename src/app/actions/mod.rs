@@ -19,8 +19,9 @@ pub(in crate::app) use lesson::Basis;
 
 use crate::app::app::App;
 use crate::app::command::{Command, NoteCommand, TimeCommand, WindowCommand};
-use crate::app::dialogs::{Answer, Dialog, Next};
+use crate::app::dialogs::{Answer, Dialog, Instead, Next};
 use crate::app::jobs::{Done, Purpose};
+use crate::app::lesson::LessonCommand;
 
 impl App {
     /// Carries out one command, as a key or a menu would have it.
@@ -126,7 +127,16 @@ impl App {
             Answer::Recover { file, choice } => self.recover_chosen(&file, choice),
             Answer::Bookmark { position, caption: Some(caption) } => self.ask(NoteCommand::Bookmark { position, caption }.into()),
             Answer::Bookmark { position, caption: None } => self.ask(NoteCommand::RemoveBookmark(position).into()),
-            Answer::LoseLesson => self.editing = None,
+            Answer::LoseLesson(instead) => {
+                self.editing = None;
+                match instead {
+                    Instead::Nothing => {}
+                    Instead::New => self.lesson_command(LessonCommand::New),
+                    Instead::Edit => self.lesson_command(LessonCommand::Edit),
+                    // What becomes of the session is still to be asked.
+                    Instead::Close => self.ctx.send_viewport_cmd(ViewportCommand::Close),
+                }
+            }
             Answer::Leave { save: true, next } => {
                 // Without a file of its own, where to save is asked first.
                 self.after_saving = Some(next);

@@ -1,17 +1,16 @@
 //! The editor of lessons: a window in which a teacher records what is on screen as steps, writes what is said, and picks what is asked for
 //! from what is so at the moment.
 
-use std::path::PathBuf;
-
 use eframe::egui::{self, Button, ComboBox, Context, DragValue, Label, RichText, ScrollArea, TextEdit, Ui};
 
-use super::LessonCommand;
+use super::editing::Condition;
 use super::strip::PLACES;
+use super::{Editing, LessonCommand};
 use crate::app::command::Command;
+use crate::app::commands::{command, keys_text};
+use crate::app::focus;
 use crate::app::layout::entries;
-use crate::panel::choices::as_new;
-use crate::session::lesson::{Ask, Change, Check, Lesson, MAX_STEPS, Step, VERSION};
-use crate::session::{Session, put_over};
+use crate::session::lesson::{Ask, Change, Check, Lesson};
 
 /// What the editor asks of the window.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +19,10 @@ pub enum EditCommand {
     Record,
     /// What the step sets becomes what is on screen.
     Retake,
+    /// Take the last edit of the lesson back.
+    Undo,
+    /// Make the edit again that was taken back last.
+    Redo,
     /// The window goes to where the step begins.
     Visit,
     /// Play the lesson from the step shown.
@@ -32,21 +35,6 @@ pub enum EditCommand {
     Close,
 }
 
-/// A lesson that is being made.
-#[derive(Debug, Clone)]
-pub struct Editing {
-    /// The lesson.
-    pub lesson: Lesson,
-    /// Its file, if it has one.
-    pub path: Option<PathBuf>,
-    /// The step shown.
-    pub at: usize,
-    /// True if it differs from its file.
-    pub edited: bool,
-    /// The condition of the step as it is being written, and what is wrong with it.
-    check: (usize, String, Option<String>),
-}
-
 /// What is on screen, for the editor to record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moment {
@@ -54,99 +42,13 @@ pub struct Moment {
     pub holds: Vec<(String, Check)>,
 }
 
-impl Editing {
-    /// A new lesson that begins with this session, with one step.
-    #[must_use]
-    pub fn new(session: Session) -> Self {
-        let title = "A new lesson".to_owned();
-        let step = Step { title: "First step".to_owned(), ..Step::default() };
-        let lesson = Lesson { version: VERSION, title, about: String::new(), minutes: 5, session, steps: vec![step] };
-        Self::of(lesson, None)
-    }
-
-    /// A lesson that there is, to be changed.
-    #[must_use]
-    pub fn of(lesson: Lesson, path: Option<PathBuf>) -> Self {
-        Self { lesson, path, at: 0, edited: false, check: (usize::MAX, String::new(), None) }
-    }
-
-    /// The step shown.
-    pub fn step(&mut self) -> &mut Step {
-        self.at = self.at.min(self.lesson.steps.len() - 1);
-        &mut self.lesson.steps[self.at]
-    }
-
-    /// A step that finds the window as it is in `session`, after the one shown.
-    pub fn record(&mut self, session: &Session) {
-        if self.lesson.steps.len() >= MAX_STEPS {
-            return;
-        }
-        let set = self.difference(self.at, session);
-        let title = format!("Step {}", self.lesson.steps.len() + 1);
-        self.at += 1;
-        self.lesson.steps.insert(self.at, Step { title, set, ..Step::default() });
-        self.edited = true;
-    }
-
-    /// What the step shown sets becomes what is on screen.
-    pub fn retake(&mut self, session: &Session) {
-        let set = match self.at {
-            // The first step begins with the lesson's own session.
-            0 => {
-                self.lesson.session = Session { view: self.lesson.session.view.clone(), ..session.clone() };
-                view_of(session)
-            }
-            at => self.difference(at - 1, session),
-        };
-        self.step().set = set;
-        self.edited = true;
-    }
-
-    /// What leads from where step `from` begins to `session`.
-    fn difference(&self, from: usize, session: &Session) -> Change {
-        let before = self.lesson.session_at(from);
-        let mut set = view_of(session);
-        // What an earlier step chose inside a panel and is not chosen now is as it is by itself again.
-        let mut choices = as_new(&self.lesson.change_until(from).choices);
-        put_over(&mut choices, &set.choices);
-        set.choices = choices;
-        let on = |s: &Session| s.lanes.iter().filter(|l| l.enabled).map(|l| l.name.clone()).collect::<Vec<_>>();
-        set.lanes = (on(&before) != on(session)).then(|| on(session));
-        for lane in &session.lanes {
-            let Some(old) = before.lanes.iter().find(|l| l.name == lane.name) else { continue };
-            let changed = lane.params.0.iter().filter(|(name, value)| old.params.get(name) != Some(value));
-            set.params.extend(changed.map(|(name, value)| (format!("{}.{name}", lane.name), value.clone())));
-        }
-        if let (crate::session::Source::Task(old), crate::session::Source::Task(new)) = (&before.source, &session.source)
-            && old.name == new.name
-        {
-            let changed = new.params.0.iter().filter(|(name, value)| old.params.get(name) != Some(value));
-            set.params.extend(changed.map(|(name, value)| (format!("{}.{name}", crate::session::OWNER_OF_TASK), value.clone())));
-        }
-        set
-    }
-}
-
-/// The view of a session as a change.
-fn view_of(session: &Session) -> Change {
-    let view = &session.view;
-    Change {
-        position: view.position,
-        token: view.token,
-        read: view.read,
-        kv_head: (view.kv_head > 0).then_some(view.kv_head),
-        query_head: (view.query_head > 0).then_some(view.query_head),
-        layout: view.layout.clone(),
-        choices: view.choices.clone(),
-        ..Change::default()
-    }
-}
-
 /// Draws the editor's window.
 pub fn window(ctx: &Context, editing: &mut Editing, moment: &Moment, commands: &mut Vec<Command>) {
     let mut open = true;
-    egui::Window::new("Lesson editor").open(&mut open).default_size([460.0, 560.0]).min_width(360.0).show(ctx, |ui| {
-        let before = editing.lesson.clone();
+    // Once before anything is edited in this frame, and once after: a pause in which no frame was drawn is a pause too.
+    let seconds = ctx.input(|i| i.time);
+    editing.watch(seconds);
+    let shown = egui::Window::new("Lesson editor").open(&mut open).default_size([460.0, 560.0]).min_width(360.0).show(ctx, |ui| {
         bar(ui, editing, commands);
         ui.separator();
         ScrollArea::vertical().show(ui, |ui| {
@@ -155,30 +57,61 @@ pub fn window(ctx: &Context, editing: &mut Editing, moment: &Moment, commands: &
             steps(ui, editing, commands);
             ui.separator();
             step(ui, editing, moment, commands);
-            crate::app::focus::follow(ui);
+            focus::follow(ui);
         });
-        editing.edited |= editing.lesson != before;
     });
+    editing.watch(seconds);
+    editing.layer = shown.map(|shown| shown.response.layer_id);
     if !open {
         commands.push(LessonCommand::Editor(EditCommand::Close).into());
     }
 }
 
-fn bar(ui: &mut Ui, editing: &Editing, commands: &mut Vec<Command>) {
-    let mut button = |ui: &mut Ui, text: &str, hint: &str, what: EditCommand| {
-        if ui.button(text).on_hover_text(hint).clicked() {
-            commands.push(LessonCommand::Editor(what).into());
+/// Takes the keys of undo and redo out of the input where they are the editor's: while what has the focus is in its window or, where
+/// nothing has it, while the pointer is over the window. Else they are the session's.
+pub fn keys(ctx: &Context, editing: &Editing, commands: &mut Vec<Command>) {
+    let of = focus::layer(ctx).or_else(|| ctx.layer_id_at(ctx.pointer_hover_pos()?));
+    if of.is_none() || of != editing.layer {
+        return;
+    }
+    // Redo first: its key has a modifier more, and undo's would match it.
+    for (name, what) in [("redo", EditCommand::Redo), ("undo", EditCommand::Undo)] {
+        let Some(entry) = command(name) else { continue };
+        for key in entry.key.iter().chain(&entry.also) {
+            for _ in 0..ctx.input_mut(|i| i.count_and_consume_key(key.modifiers, key.logical_key)) {
+                commands.push(LessonCommand::Editor(what.clone()).into());
+            }
         }
-    };
+    }
+}
+
+fn bar(ui: &mut Ui, editing: &Editing, commands: &mut Vec<Command>) {
     ui.horizontal_wrapped(|ui| {
+        let mut button = |ui: &mut Ui, text: &str, hint: &str, what: EditCommand| {
+            if ui.button(text).on_hover_text(hint).clicked() {
+                commands.push(LessonCommand::Editor(what).into());
+            }
+        };
         button(ui, "Record this moment", "What is on screen becomes a step after the one shown", EditCommand::Record);
         button(ui, "Try it", "Play the lesson from the step shown", EditCommand::Try);
         button(ui, "Save", "Write the lesson into its file", EditCommand::Save);
         button(ui, "Save as…", "Write the lesson into another file", EditCommand::SaveAs);
+        turn(ui, editing.undoes(), ["Undo", "undo", "Take the last edit of the lesson back"], EditCommand::Undo, commands);
+        turn(ui, editing.redoes(), ["Redo", "redo", "Make the edit of the lesson again that was taken back"], EditCommand::Redo, commands);
         let name =
             editing.path.as_deref().and_then(std::path::Path::file_name).map_or_else(|| "no file yet".into(), |n| n.to_string_lossy());
-        ui.weak(format!("{name}{}", if editing.edited { " • edited" } else { "" }));
+        ui.weak(format!("{name}{}", if editing.edited() { " • edited" } else { "" }));
     });
+}
+
+/// A button that takes an edit back or makes it again: its word, the command whose keys it has, and a hint.
+fn turn(ui: &mut Ui, able: bool, [word, name, hint]: [&str; 3], what: EditCommand, commands: &mut Vec<Command>) {
+    let keys = command(name).map_or_else(String::new, |c| keys_text(ui.ctx(), c));
+    let hint = format!("{hint} ({keys}, while the pointer or the focus is in this window)");
+    let button = ui.add_enabled(able, Button::new(word)).accessible_name(format!("{word} in the lesson"));
+    if button.on_hover_text(&hint).on_disabled_hover_text(format!("{hint}: there is none")).clicked() {
+        commands.push(LessonCommand::Editor(what).into());
+    }
 }
 
 fn field(ui: &mut Ui, name: &str, text: &mut String, rows: usize) {
@@ -211,16 +144,20 @@ fn steps(ui: &mut Ui, editing: &mut Editing, commands: &mut Vec<Command>) {
     let (at, last) = (editing.at, editing.lesson.steps.len() - 1);
     ui.horizontal(|ui| {
         if ui.add_enabled(at > 0, Button::new("Up")).on_hover_text("One place earlier").clicked() {
-            editing.lesson.steps.swap(at, at - 1);
+            editing.at_once(|lesson| lesson.steps.swap(at, at - 1));
             editing.at -= 1;
         }
         if ui.add_enabled(at < last, Button::new("Down")).on_hover_text("One place later").clicked() {
-            editing.lesson.steps.swap(at, at + 1);
+            editing.at_once(|lesson| lesson.steps.swap(at, at + 1));
             editing.at += 1;
         }
         if ui.add_enabled(last > 0, Button::new("Delete step")).clicked() {
-            editing.lesson.steps.remove(at);
+            editing.at_once(|lesson| {
+                lesson.steps.remove(at);
+            });
             editing.at = at.min(last - 1);
+            // Another step stands in its place now, with a condition of its own.
+            editing.check = Condition::default();
         }
     });
 }
@@ -236,14 +173,14 @@ fn step(ui: &mut Ui, editing: &mut Editing, moment: &Moment, commands: &mut Vec<
             commands.push(LessonCommand::Editor(EditCommand::Retake).into());
         }
         if ui.button("Set nothing").clicked() {
-            editing.lesson.steps[at].set = Change::default();
+            editing.at_once(|lesson| lesson.steps[at].set = Change::default());
         }
     });
     let mut asks = editing.lesson.steps[at].ask.is_some();
     if ui.checkbox(&mut asks, "Ask for something").changed() {
         let ask = || Ask { what: String::new(), hint: String::new(), then: String::new(), check: Check::Playhead { from: 0, to: 0 } };
-        editing.lesson.steps[at].ask = asks.then(ask);
-        editing.check.0 = usize::MAX;
+        editing.at_once(|lesson| lesson.steps[at].ask = asks.then(ask));
+        editing.check = Condition::default();
     }
     if asks {
         condition(ui, editing, at, moment);
@@ -292,8 +229,8 @@ fn condition(ui: &mut Ui, editing: &mut Editing, at: usize, moment: &Moment) {
     field(ui, "What is asked", &mut ask.what, 2);
     field(ui, "Hint", &mut ask.hint, 1);
     field(ui, "Said when it is done", &mut ask.then, 2);
-    if check.0 != at {
-        *check = (at, text_of(&ask.check), None);
+    if check.of != Some(at) {
+        *check = Condition { of: Some(at), text: text_of(&ask.check), wrong: None };
     }
     let mut picked = None;
     let combo = ComboBox::from_id_salt("condition").selected_text("Done when…").width(ui.available_width() - 8.0);
@@ -315,14 +252,16 @@ fn condition(ui: &mut Ui, editing: &mut Editing, at: usize, moment: &Moment) {
     });
     response.response.accessible_name("Done when");
     if let Some(condition) = picked {
-        *check = (at, text_of(&condition), None);
+        *check = Condition { of: Some(at), text: text_of(&condition), wrong: None };
         ask.check = condition;
     }
-    let written =
-        ui.add(TextEdit::multiline(&mut check.1).code_editor().desired_rows(2).desired_width(f32::INFINITY)).accessible_name("Condition");
+    let written = ui
+        .add(TextEdit::multiline(&mut check.text).code_editor().desired_rows(2).desired_width(f32::INFINITY))
+        .accessible_name("Condition");
     if written.changed() {
-        let read = ron::Options::default().with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME).from_str::<Check>(&check.1);
-        check.2 = match read.map_err(|e| e.to_string()).and_then(|c| c.sound(session).map(|()| c)) {
+        let read =
+            ron::Options::default().with_default_extension(ron::extensions::Extensions::IMPLICIT_SOME).from_str::<Check>(&check.text);
+        check.wrong = match read.map_err(|e| e.to_string()).and_then(|c| c.sound(session).map(|()| c)) {
             Ok(condition) => {
                 ask.check = condition;
                 None
@@ -330,7 +269,7 @@ fn condition(ui: &mut Ui, editing: &mut Editing, at: usize, moment: &Moment) {
             Err(wrong) => Some(wrong),
         };
     }
-    if let Some(wrong) = &check.2 {
+    if let Some(wrong) = &check.wrong {
         ui.add(
             Label::new(RichText::new(format!("Not understood, so the one before stays: {wrong}")).color(ui.visuals().error_fg_color))
                 .wrap(),
@@ -348,27 +287,6 @@ fn text_of(check: &Check) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::param::ParamValue;
-
-    #[test]
-    fn what_is_recorded_leads_to_what_was_on_screen() {
-        let mut session = Session::default();
-        let mut editing = Editing::new(session.clone());
-        session.lanes[0].params.set("n_max", 64);
-        session.lanes[2].enabled = false;
-        session.view.position = Some(640);
-        session.view.token = Some(705);
-        editing.record(&session);
-        assert_eq!((editing.at, editing.lesson.steps.len(), editing.edited), (1, 2, true));
-        let set = &editing.lesson.steps[1].set;
-        assert_eq!((set.position, set.token, set.params.len()), (Some(640), Some(705), 1));
-        assert_eq!(set.params["OVQ.n_max"], ParamValue::Int(64));
-        let found = editing.lesson.session_at(1);
-        assert_eq!(found.lanes, session.lanes);
-        // And the file has it all.
-        let text = editing.lesson.to_ron().unwrap();
-        assert_eq!(Lesson::from_ron(&text, "x.ron").unwrap(), editing.lesson);
-    }
 
     #[test]
     fn every_condition_can_be_written_and_read() {

@@ -1,8 +1,9 @@
 //! Lessons in the window: one that is played, and one that is being made.
 //!
 //! What a lesson is stands in [`crate::session::lesson`]. Here: which step one is at ([`Playing`]), the strip that says it ([`strip`]), and
-//! the editor that records it ([`editor`]). Commands are carried out in `actions::lesson`.
+//! the editor ([`editor`]) that records one ([`editing`]). Commands are carried out in `actions::lesson`.
 
+pub mod editing;
 pub mod editor;
 pub mod strip;
 
@@ -12,13 +13,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::app::arrangement::Node;
+use crate::app::arrangement::{Arrangement, Node};
 use crate::panel::choices::as_new;
 use crate::session::lesson::check::Answer;
 use crate::session::lesson::{Change, Lesson, Step};
 use crate::session::{Chosen, Session, put_over};
 
-pub use editor::{EditCommand, Editing};
+pub use editing::Editing;
+pub use editor::EditCommand;
 
 /// What can be asked of lessons.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,6 +165,19 @@ pub fn seen_from(session: &Session, change: &Change) -> crate::session::View {
     view
 }
 
+/// A step of a lesson as a session of its own, seen and arranged as the step has it; steps count from 0. For pictures.
+#[must_use]
+pub fn session_of(lesson: &Lesson, step: usize) -> Session {
+    let change = lesson.change_until(step);
+    let mut session = lesson.session_at(step);
+    session.view = seen_from(&session, &change);
+    if let Some(text) = arrangement(&change).and_then(|of| Arrangement { lane: None, of }.write().ok()) {
+        session.view.layout = Some(text);
+    }
+    (session.title, session.caption) = (lesson.title.clone(), lesson.about.clone());
+    session
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +200,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_step_is_a_session_with_all_that_was_set_before_it() {
+        let (_, lesson) = lessons().iter().find(|(name, _)| *name == "lola").unwrap();
+        // The first step arranges the panels, the second puts the playhead at the end; the last gives LoLA its first cache again.
+        let session = session_of(lesson, 1);
+        assert_eq!((session.title.as_str(), session.view.position), (lesson.title.as_str(), Some(2048)));
+        let arranged = Arrangement::read(session.view.layout.as_deref().unwrap()).unwrap();
+        assert_eq!(arranged.of.names(), ["residency", "sre", "shares", "retention"]);
+        let last = session_of(lesson, lesson.steps.len() - 1);
+        let lola = last.lanes.iter().find(|l| l.name == "LoLA").unwrap();
+        assert_eq!((lola.params.get("cache"), last.view.position), (Some(&32.into()), Some(1536)));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(super) fn grid(ui: &mut Ui, cards: &[Card], pictures: &Pictures, first: &mut
     for row in cards.chunks(count) {
         let texts: Vec<Text> = row.iter().map(|card| Text::new(ui, card, width - 2.0 * PAD)).collect();
         let words = texts.iter().map(Text::height).fold(0.0, f32::max);
-        // Lessons have no pictures.
+        // Without a picture in it, a row is lower.
         let high = if row.iter().any(|c| c.picture.is_some()) { width * SIZE[1] as f32 / SIZE[0] as f32 } else { 0.0 };
         let (_, all) = ui.allocate_space(vec2(ui.available_width(), high + words + GAP));
         for (i, (card, text)) in row.iter().zip(&texts).enumerate() {

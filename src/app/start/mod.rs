@@ -164,9 +164,9 @@ fn sections() -> Vec<Section> {
     std::iter::once(lessons).chain(of_gallery).collect()
 }
 
-fn lesson_card(name: &'static str, lesson: &'static Lesson) -> Card {
-    let note = format!("{} steps · {} minutes", lesson.steps.len(), lesson.minutes);
-    Card { name, title: &lesson.title, caption: &lesson.about, note, picture: None, command: LessonCommand::Start(name).into() }
+fn lesson_card(name: &'static str, of: &'static Lesson) -> Card {
+    let note = format!("{} steps · {} minutes", of.steps.len(), of.minutes);
+    Card { name, title: &of.title, caption: &of.about, note, picture: lesson::picture(name), command: LessonCommand::Start(name).into() }
 }
 
 fn card_of(one: &'static Shipped) -> Card {
@@ -200,8 +200,12 @@ mod tests {
         let cards: Vec<Card> = sections().into_iter().flat_map(|s| s.cards).collect();
         assert_eq!(cards.len(), gallery::shipped().len() + lesson::lessons().len());
         for (name, _) in lesson::lessons() {
-            assert!(cards.iter().any(|c| c.command == LessonCommand::Start(name).into()), "{name}");
+            let card = cards.iter().find(|c| c.command == LessonCommand::Start(name).into());
+            assert!(card.is_some_and(|c| c.picture.is_some()), "{name}");
         }
+        // Pictures are found by the names of their cards.
+        let names: std::collections::BTreeSet<_> = cards.iter().map(|c| c.name).collect();
+        assert_eq!(names.len(), cards.len());
         for one in gallery::shipped() {
             let opens = Command::from(WindowCommand::OpenFile(format!("gallery:{}", one.name).into()));
             let card = cards.iter().find(|c| c.command == opens).unwrap();

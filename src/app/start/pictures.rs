@@ -82,11 +82,13 @@ fn decode(png: &[u8]) -> Result<ColorImage, image::ImageError> {
 mod tests {
     use super::*;
     use crate::session::gallery::shipped;
+    use crate::session::lesson::{lessons, picture};
 
     #[test]
     fn every_shipped_picture_can_be_read_and_has_the_size() {
-        for one in shipped() {
-            assert_eq!(decode(one.picture).unwrap().size, SIZE, "{}", one.name);
+        let of_lessons = lessons().iter().map(|(name, _)| (*name, picture(name).unwrap()));
+        for (name, png) in shipped().iter().map(|one| (one.name, one.picture)).chain(of_lessons) {
+            assert_eq!(decode(png).unwrap().size, SIZE, "{name}");
         }
     }
 }

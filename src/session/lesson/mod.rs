@@ -20,6 +20,9 @@ pub use file::LessonError;
 /// The version of the file that this program writes.
 pub const VERSION: u32 = 1;
 
+/// What names a lesson inside the program where a picture of one of its steps is wanted: `lesson:ovq@3`.
+pub const PREFIX: &str = "lesson:";
+
 /// The most steps of a lesson.
 pub const MAX_STEPS: usize = 200;
 
@@ -179,20 +182,34 @@ impl Lesson {
     }
 }
 
-/// The files, by their names. Adding a lesson is one line here.
-const FILES: &[(&str, &str)] = &[
-    ("forgetting", include_str!("../../../sessions/lessons/forgetting.ron")),
-    ("ovq", include_str!("../../../sessions/lessons/ovq.ron")),
-    ("lola", include_str!("../../../sessions/lessons/lola.ron")),
-    ("real_model", include_str!("../../../sessions/lessons/real_model.ron")),
-    ("comparing", include_str!("../../../sessions/lessons/comparing.ron")),
-];
+/// A lesson as it is shipped.
+struct File {
+    name: &'static str,
+    text: &'static str,
+    #[cfg(feature = "gui")]
+    picture: &'static [u8],
+}
+
+macro_rules! files {
+    ($($name:literal),*) => {
+        &[$(File {
+            name: $name,
+            text: include_str!(concat!("../../../sessions/lessons/", $name, ".ron")),
+            #[cfg(feature = "gui")]
+            picture: include_bytes!(concat!("../../../assets/gallery/lessons/", $name, ".png")),
+        }),*]
+    };
+}
+
+/// Adding a lesson is one name here, `sessions/lessons/NAME.ron` and `assets/gallery/lessons/NAME.png`.
+static FILES: &[File] = files!["forgetting", "ovq", "lola", "real_model", "comparing"];
 
 /// Read once; a file that cannot be read is left out (a test sees to it that there is none).
 static LESSONS: LazyLock<Vec<(&str, Arc<Lesson>)>> = LazyLock::new(|| {
-    let read = |(name, text): &(&'static str, &str)| {
-        let lesson = Lesson::from_ron(text, &format!("sessions/lessons/{name}.ron")).inspect_err(|e| log::error!("{e}")).ok()?;
-        Some((*name, Arc::new(lesson)))
+    let read = |file: &File| {
+        let lesson =
+            Lesson::from_ron(file.text, &format!("sessions/lessons/{}.ron", file.name)).inspect_err(|e| log::error!("{e}")).ok()?;
+        Some((file.name, Arc::new(lesson)))
     };
     FILES.iter().filter_map(read).collect()
 });
@@ -209,13 +226,35 @@ pub fn lesson(name: &str) -> Option<&'static Arc<Lesson>> {
     LESSONS.iter().find(|(n, _)| *n == name).map(|(_, lesson)| lesson)
 }
 
+/// The picture of a lesson inside the program, PNG: its panels at the step that tells most.
+#[cfg(feature = "gui")]
+#[must_use]
+pub fn picture(name: &str) -> Option<&'static [u8]> {
+    FILES.iter().find(|file| file.name == name).map(|file| file.picture)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn every_file_is_in_the_list_with_a_picture() {
+        let here = |folder: &str, ending: &str| {
+            let entries = std::fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap();
+            let names = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
+            let mut names: Vec<String> = names.filter_map(|n| n.strip_suffix(ending).map(str::to_owned)).collect();
+            names.sort();
+            names
+        };
+        let mut listed: Vec<&str> = FILES.iter().map(|file| file.name).collect();
+        listed.sort_unstable();
+        assert_eq!(here("sessions/lessons", ".ron"), listed);
+        assert_eq!(here("assets/gallery/lessons", ".png"), listed);
+    }
+
+    #[test]
     fn every_shipped_lesson_can_be_read() {
-        assert_eq!(lessons().iter().map(|(name, _)| *name).collect::<Vec<_>>(), FILES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        assert_eq!(lessons().iter().map(|(name, _)| *name).collect::<Vec<_>>(), FILES.iter().map(|file| file.name).collect::<Vec<_>>());
         for (name, lesson) in lessons() {
             assert!(!lesson.title.is_empty() && !lesson.about.is_empty() && (3..=20).contains(&lesson.minutes), "{name}");
             assert!((5..=16).contains(&lesson.steps.len()), "{name} has {} steps", lesson.steps.len());
