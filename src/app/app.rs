@@ -287,6 +287,12 @@ impl App {
         self.opening.is_none() && !self.planning && !self.runs.waiting() && !self.runs.computing() && !self.timeline.playing() && !asked
     }
 
+    /// True if, besides, no map of retention is being made: a picture that nobody waits for in front of a window has all of it.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.at_rest() && !self.studies.retention.running()
+    }
+
     /// Shows one panel as a figure in place of everything else, or everything again.
     pub fn show_alone(&mut self, alone: Option<Alone>) {
         self.alone = alone;

@@ -188,7 +188,7 @@ impl Stage {
             if let Some(message) = failed {
                 return Err(Unsettled::Run(message));
             }
-            if app.at_rest() {
+            if app.complete() {
                 calm += 1;
             } else {
                 calm = 0;

@@ -46,7 +46,7 @@ pub fn ui(ui: &mut Ui, look: SessionLook<'_>, commands: &mut Vec<Command>) {
     ui.allocate_rect(rect, Sense::hover());
     let mut inside = ui.new_child(UiBuilder::new().max_rect(rect).layout(*ui.layout()));
     // A bar that has room of its own, so that it covers no control.
-    inside.spacing_mut().scroll = ScrollStyle::solid();
+    inside.spacing_mut().scroll = ScrollStyle { fade: inside.spacing().scroll.fade, ..ScrollStyle::solid() };
     contents(&mut inside, look, commands);
 }
 

@@ -104,7 +104,7 @@ impl Inspector {
         let studies = (retention.map_or(0, |f| f.number), retention.is_some_and(|f| f.done.is_some()), weighed);
         let Self { index, kept, neighbours, shown, scrolled, .. } = self;
         let page = kept.get(look.states, ask, (RunKey::new(look), subject, studies), |exact| make(look, index, exact, subject));
-        ui.spacing_mut().scroll = ScrollStyle::solid();
+        ui.spacing_mut().scroll = ScrollStyle { fade: ui.spacing().scroll.fade, ..ScrollStyle::solid() };
         let mut area = ScrollArea::vertical().auto_shrink([false, false]);
         // Another page is read from its top.
         if shown.replace(subject) != Some(subject) {

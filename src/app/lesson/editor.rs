@@ -48,7 +48,9 @@ pub fn window(ctx: &Context, editing: &mut Editing, moment: &Moment, commands: &
     // Once before anything is edited in this frame, and once after: a pause in which no frame was drawn is a pause too.
     let seconds = ctx.input(|i| i.time);
     editing.watch(seconds);
-    let shown = egui::Window::new("Lesson editor").open(&mut open).default_size([460.0, 560.0]).min_width(360.0).show(ctx, |ui| {
+    // Under the menus: over the list of lanes, which can be looked at beside it once it is moved.
+    let window = egui::Window::new("Lesson editor").open(&mut open).default_pos([8.0, 40.0]).default_size([460.0, 560.0]).min_width(360.0);
+    let shown = window.show(ctx, |ui| {
         bar(ui, editing, commands);
         ui.separator();
         ScrollArea::vertical().show(ui, |ui| {
