@@ -57,6 +57,9 @@ fn a_session_is_saved_with_its_trace_run_again_and_compared() {
     std::fs::write(&file, bytes).unwrap();
     let (code, _, stderr) = mnemoscope(&["inspect", &name]);
     assert!(code == 3 && stderr.contains("s.mnemo: is no session with its trace, or is damaged: "), "{stderr}");
+    let again = dir.path().join("again").display().to_string();
+    let (code, _, stderr) = mnemoscope(&["run", &name, "--out", &again]);
+    assert!(code == 3 && stderr.contains("or is damaged: ") && !stderr.contains("bit for bit"), "{stderr}");
     let (code, _, stderr) = mnemoscope(&["run", &session]);
     assert!(code == 2 && stderr.contains("--out"), "{stderr}");
 }

@@ -7,6 +7,7 @@ mod panel;
 
 use std::sync::LazyLock;
 
+use eframe::egui::accesskit::Role;
 use eframe::egui::{self, Modifiers, PointerButton, Pos2, Rect, Vec2, pos2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
@@ -184,6 +185,20 @@ fn health_asks_for_its_study_once_the_run_is_over() {
     harness.run();
     let chosen = Command::View(ViewCommand::Choose(Subject::Centroid { lane: 0, row: found.0 }));
     assert!(harness.state().all.contains(&chosen));
+}
+
+#[test]
+fn no_space_stands_before_a_comma_in_the_words_of_health() {
+    for width in [620.0, 263.0] {
+        let harness = harness(studied(&CAPTURE), vec2(width, 560.0), false);
+        let links: Vec<Rect> = harness.get_all_by_role(Role::Link).map(|n| n.rect()).collect();
+        let commas: Vec<Rect> = harness.get_all_by_label(",").map(|n| n.rect()).collect();
+        assert_eq!(commas.len(), 2, "one after the nearest pair of each lane");
+        for comma in commas {
+            let before = |link: &Rect| (link.right() - comma.left()).abs() < 0.6 && (link.center().y - comma.center().y).abs() < 2.0;
+            assert!(links.iter().any(before), "{comma} after none of {links:?}");
+        }
+    }
 }
 
 #[test]

@@ -57,19 +57,6 @@ fn a_parameter_that_does_not_apply_changes_no_number() {
     assert!(hidden > 10, "nothing was hidden: {hidden}");
 }
 
-/// The words of channels stand alone, in the README of a bundle and under a picture.
-#[test]
-fn what_a_channel_is_is_said_in_a_whole_sentence() {
-    for &kind in KINDS {
-        let setup = Workload::causal(160).setup(kind, &Params::default()).unwrap();
-        for spec in kind.channels(&setup) {
-            let first = spec.meaning.chars().next().unwrap();
-            let whole = !first.is_lowercase() && spec.meaning.ends_with('.');
-            assert!(whole, "{}, {}: {}", kind.name(), spec.name, spec.meaning);
-        }
-    }
-}
-
 /// Sliders and `--set` rely on defaults that can be used as they are, and on names that are said once.
 #[test]
 fn defaults_are_within_their_limits_and_names_are_unique() {

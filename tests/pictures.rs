@@ -288,6 +288,18 @@ fn what_is_asked_for_wrongly_is_answered_with_what_is_there() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the session alone");
 }
 
+#[test]
+fn a_session_that_cannot_run_is_answered_with_its_place() {
+    let (folder, _) = folder();
+    let [wrong, svg, png] = ["wrong.ron", "a.svg", "a.png"].map(|f| name(&folder, f));
+    std::fs::write(&wrong, "(\n  lanes: [(name: \"L\", layer: \"lola\", params: {\"cache\": 99999})],\n)").unwrap();
+    for args in [["screenshot", &wrong, "--out", &svg], ["animate", &wrong, "--out", &png]] {
+        let (code, said) = mnemoscope(&args, false);
+        let placed = said.contains("wrong.ron:2:") && said.contains("in `lanes[0].params.cache`") && said.contains("from 0 to");
+        assert!(code == 3 && placed, "{args:?}: {code}: {said}");
+    }
+}
+
 /// The frames of an APNG as a viewer shows them, and its words by keyword.
 fn frames(path: &str) -> (Vec<Vec<u8>>, Vec<(String, String)>) {
     let mut reader = png::Decoder::new(std::io::BufReader::new(std::fs::File::open(path).unwrap())).read_info().unwrap();

@@ -195,6 +195,10 @@ impl Stage {
                 std::thread::sleep(Duration::from_millis(2));
             }
         }
+        // At rest with nothing on screen is no rest.
+        if app.runs().current().is_none() {
+            return Err(Unsettled::Run("there is no run to show".to_owned()));
+        }
         Ok(())
     }
 

@@ -2,8 +2,8 @@
 //! differs from its default and puts it back.
 
 use eframe::egui::{
-    self, Align, Checkbox, ComboBox, CursorIcon, Direction, DragValue, Label, Layout, Response, Sense, Slider, TextEdit, Ui, UiBuilder,
-    Widget, vec2,
+    self, Align, Checkbox, ComboBox, CursorIcon, Direction, DragValue, Label, Layout, Response, Sense, Slider, SliderClamping, TextEdit,
+    Ui, UiBuilder, Widget, vec2,
 };
 
 use crate::app::theme;
@@ -157,10 +157,17 @@ fn number<N: egui::emath::Numeric>(ui: &mut Ui, name: &str, value: &mut N, range
     let smallest = if N::INTEGRAL { 1.0 } else { (span * 1e-6).max(1e-6) };
     if slider_width >= SLIDER_WIDTH {
         ui.spacing_mut().slider_width = slider_width;
-        ui.add(Slider::new(value, range.clone()).show_value(false).logarithmic(log).smallest_positive(smallest)).accessible_name(name);
+        // What a session asks for is said to be wrong, not mended in silence: only an edit is kept within the limits.
+        let slider = Slider::new(value, range.clone()).clamping(SliderClamping::Edits).show_value(false);
+        ui.add(slider.logarithmic(log).smallest_positive(smallest)).accessible_name(name);
     }
     let speed = if N::INTEGRAL { (value.to_f64().abs() * 0.01).max(0.2) } else { (value.to_f64().abs() * 0.01).max(span * 1e-4) };
-    let field = DragValue::new(value).range(range).speed(speed).custom_formatter(|v, _| short(v)).update_while_editing(false);
+    let field = DragValue::new(value)
+        .range(range)
+        .clamp_existing_to_range(false)
+        .speed(speed)
+        .custom_formatter(|v, _| short(v))
+        .update_while_editing(false);
     exactly(ui, NUMBER_WIDTH, field).accessible_name(format!("{name} value"));
 }
 

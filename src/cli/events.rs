@@ -108,7 +108,12 @@ impl Args {
             }
         };
         match &self.out {
-            None => fill(out)?,
+            None => {
+                // At once, so that an error is standard output's own: its reader may have gone.
+                let mut text = Vec::new();
+                fill(&mut text)?;
+                out.write_all(&text)?;
+            }
             Some(path) => {
                 write_atomic(path, |file| fill(file)).map_err(ExportError::Write)?;
                 writeln!(out, "{}", path.display())?;

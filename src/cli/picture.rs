@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use clap::ValueEnum;
 use thiserror::Error;
 
+use super::CliError;
 use super::source;
 use crate::app::App;
 use crate::app::lesson::session_of;
@@ -18,6 +19,7 @@ use crate::export::WriteError;
 use crate::panel::choices;
 use crate::session::file::SessionError;
 use crate::session::lesson;
+use crate::session::plan::Plan;
 use crate::session::saved::{self, is_saved};
 use crate::session::{BackendChoice, Choice, Chosen, Session, put_over};
 use crate::stream::capture::BUNDLED;
@@ -62,6 +64,9 @@ pub enum PictureError {
     /// The session.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// What the session asks for cannot be, with the file and the place in it.
+    #[error("{0}")]
+    Plan(String),
     /// There are fewer steps.
     #[error("{option} is {step}, but the timeline has {steps} steps: from 0 to {steps} can be done")]
     #[allow(missing_docs, reason = "the message explains them")]
@@ -103,7 +108,7 @@ impl PictureError {
     pub fn code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Step { .. } | Self::Token { .. } | Self::Paint(PaintError::Size { .. }) => 2,
-            Self::Session(_) => 3,
+            Self::Session(_) | Self::Plan(_) => 3,
             Self::Paint(_) => 4,
             Self::Unsettled(Unsettled::Run(_)) | Self::Thread(_) => 5,
             Self::Write(_) | Self::Frames(_) => 6,
@@ -116,8 +121,8 @@ impl Shared {
     /// The window on the session, its run complete, and the stage that it is on; `svg`: one that needs no adapter.
     pub fn open(&self, svg: bool, cancel: &AtomicBool) -> Result<(Stage, App), PictureError> {
         let (session, mut stage) = self.stage(svg)?;
-        let mut app = self.app(&stage, session)?;
-        stage.settle(&mut app, cancel)?;
+        let mut app = self.app(&stage, session.clone())?;
+        stage.settle(&mut app, cancel).map_err(|error| self.why(error, &session))?;
         Ok((stage, app))
     }
 
@@ -129,6 +134,15 @@ impl Shared {
             return Ok(stage.app_showing(saved, self.session.clone())?);
         }
         Ok(stage.app(session, Some(self.session.clone()))?)
+    }
+
+    /// What a session that does not run has wrong, with its place in the file, where that is what is wrong.
+    fn why(&self, error: Unsettled, session: &Session) -> PictureError {
+        let wrong = matches!(error, Unsettled::Run(_)).then(|| Plan::new(session, self.session.parent()).err()).flatten();
+        match wrong {
+            Some(wrong) => PictureError::Plan(CliError::plan(&self.session, wrong).to_string()),
+            None => error.into(),
+        }
     }
 
     fn choices(&self) -> Chosen {

@@ -244,7 +244,8 @@ impl<'a> Inventory<'a> {
         // What a layer derives of nothing names all that it can derive: the difference was too large for it.
         for possible in own.kind.derived(&own.setup, &own.trace(), 0) {
             if !first.iter().any(|d| d.name == possible.name) {
-                let sentence = format!("{}.{} is left out: it would be too large ({})", own.name, possible.name, possible.meaning);
+                let what = possible.meaning.trim_end_matches('.');
+                let sentence = format!("{}.{} is left out: it would be too large ({what})", own.name, possible.name);
                 self.left_out.push(sentence);
             }
         }

@@ -86,8 +86,9 @@ pub(crate) fn head(lane: &PlanLane, stream: &Stream, heads: Heads) -> &'static s
 mod tests {
     use super::*;
     use crate::layer::workload::Workload;
-    use crate::layer::{KINDS, Precision};
-    use crate::param::Params;
+    use crate::layer::{KINDS, LayerKind, Precision};
+    use crate::param::{ParamKind, Params};
+    use crate::trace::LaneTrace;
 
     /// Every array of every layer's state has words of its own, and an axis for each of its dimensions.
     #[test]
@@ -101,6 +102,38 @@ mod tests {
                 assert_ne!(about, unknown, "{}: {}", kind.name(), array.name);
                 assert_eq!(about.axes.len() + 1, array.shape.len(), "{}: {}", kind.name(), array.name);
             }
+        }
+    }
+
+    /// Default parameters, and with every choice of every parameter that is one.
+    fn choices(kind: &dyn LayerKind) -> Vec<Params> {
+        let mut all = vec![Params::default()];
+        for spec in kind.params() {
+            if let ParamKind::Choice { options } = spec.kind {
+                all.extend(options.iter().map(|(option, _)| Params::default().with(spec.name, *option)));
+            }
+        }
+        all
+    }
+
+    /// What stands beside a layer's arrays, on screen and in files, is a sentence: no small letter first, a full stop last.
+    #[test]
+    fn every_meaning_is_a_sentence() {
+        for kind in KINDS {
+            let mut checked = 0;
+            for params in choices(*kind) {
+                // Some choices need another parameter, or weights, beside them.
+                let Ok(setup) = Workload::causal(64).setup(*kind, &params) else { continue };
+                let channels = kind.channels(&setup);
+                let derived = kind.derived(&setup, &LaneTrace::new(&channels, 1, 1), 0);
+                let named = channels.iter().map(|c| (c.name, c.meaning)).chain(derived.iter().map(|d| (d.name, d.meaning)));
+                for (name, meaning) in named {
+                    let begins = meaning.chars().next().is_some_and(|c| !c.is_lowercase());
+                    assert!(begins && meaning.ends_with('.') && !meaning.ends_with(".."), "{}.{name}: {meaning}", kind.name());
+                    checked += 1;
+                }
+            }
+            assert!(checked > 0, "{}", kind.name());
         }
     }
 }

@@ -109,6 +109,8 @@ const ROOM: f32 = 560.0;
 /// Names of lanes are whole where they are no wider than this, and never cut to less: a table without room for that leaves its last columns
 /// out, which are on hover.
 const NAMES: f32 = 110.0;
+/// Right of the last column.
+const EDGE: f32 = 2.0;
 /// Between columns, where there is room, and where there is not.
 const GAPS: [f32; 2] = [16.0, 8.0];
 
@@ -241,11 +243,11 @@ pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut
         .map(|c| lines.iter().map(|l| measure(ui, c.text(l))).fold(measure(ui, c.head(recall).to_owned()) + 8.0, f32::max).ceil())
         .collect();
     let longest = lines.iter().map(|l| measure(ui, l.name.clone())).fold(0.0, f32::max).ceil() + SWATCH;
-    let (kept, gap) = fitting(&widths, width - longest.min(NAMES));
+    let (kept, gap) = fitting(&widths, width - EDGE - longest.min(NAMES));
     widths.truncate(kept);
     columns.truncate(kept + 1);
     let mut rights = Vec::with_capacity(columns.len());
-    let mut right = width - 2.0;
+    let mut right = width - EDGE;
     for w in widths.iter().rev() {
         rights.push((right, *w));
         right -= w + gap;

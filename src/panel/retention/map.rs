@@ -68,7 +68,7 @@ impl Retention {
         pictures.resize_with(lanes, Cached::default);
         let each = (ui.available_height() - AXIS) / lanes as f32 - TITLE;
         ui.spacing_mut().item_spacing.y = 0.0;
-        let scroll = ScrollArea::vertical().auto_shrink([false, false]).max_height(ui.available_height() - AXIS);
+        let scroll = ScrollArea::vertical().auto_shrink([false, false]).max_height(ui.available_height() - AXIS).min_scrolled_height(0.0);
         let chart = scroll.show(ui, |ui| {
             let mut last = None;
             for (lane, picture) in pictures.iter_mut().enumerate() {

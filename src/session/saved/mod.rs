@@ -30,7 +30,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use read::{open, read_made, read_session};
+pub use read::{open, read_session};
 pub use write::{Saving, save};
 
 use super::Session;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use zip::ZipArchive;
 
 use super::arrays::{entry, get, reals, sizes};
-use super::{FORMAT, Lane, MANIFEST, Made, Manifest, SESSION, Saved, stream, trace_hash};
+use super::{FORMAT, Lane, MANIFEST, Manifest, SESSION, Saved, stream, trace_hash};
 use crate::layer::{Arrays, Precision, Snapshot, StateArray};
 use crate::session::file::{MAX_BYTES, SessionError};
 use crate::session::plan::{Plan, PlanLane, Restored};
@@ -45,18 +45,6 @@ pub fn read_session(path: &Path) -> Result<Session, SessionError> {
     };
     let text = read().map_err(|reason| broken(path, reason))?;
     Session::from_ron(&text, &inner(path))
-}
-
-/// How the trace in the file was made.
-///
-/// # Errors
-/// If that cannot be read.
-pub fn read_made(path: &Path) -> Result<Made, SessionError> {
-    let read = || -> Result<Made, String> {
-        let (mut zip, limit) = archive(path)?;
-        manifest(&mut zip, limit).map(|m| m.made)
-    };
-    read().map_err(|reason| broken(path, reason))
 }
 
 /// What messages call the session in a file.
