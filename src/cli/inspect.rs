@@ -9,7 +9,6 @@ use super::{CliError, table};
 use crate::metric::{held, memory_share};
 use crate::param::ParamValue;
 use crate::session::file::{SessionError, is_capture};
-use crate::session::gallery;
 use crate::session::plan::{Plan, PlanLane};
 use crate::session::saved::{self, Made, Saved, is_saved};
 use crate::session::{Session, Source};
@@ -32,7 +31,7 @@ impl Args {
     /// # Errors
     /// If the file cannot be read. A session that can be read but cannot run is described, and then its mistake is the error.
     pub fn execute(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        if gallery::name_in(&self.file).is_none() && is_capture(&self.file)? {
+        if is_capture(&self.file)? {
             let summary = Capture::open(&self.file).map_err(SessionError::from)?.summary();
             return if self.json { capture_json(out, &summary) } else { capture_text(out, &summary) };
         }
@@ -41,7 +40,6 @@ impl Args {
             return self.session(out, &session, Some(&plan), Some(&made));
         }
         let session = Session::open(&self.file)?;
-        // What is shipped has no file, and so no folder.
         let plan = Plan::new(&session, self.file.parent());
         self.session(out, &session, plan.as_ref().ok(), None)?;
         plan.map(|_| ()).map_err(|e| CliError::plan(&self.file, e))

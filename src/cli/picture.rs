@@ -130,7 +130,8 @@ impl Shared {
     fn app(&self, stage: &Stage, session: Session) -> Result<App, PictureError> {
         if self.session.as_os_str() != BUNDLED && is_saved(&self.session) {
             let mut saved = saved::open(&self.session)?;
-            put_over(&mut saved.session.view.choices, &self.choices());
+            // The same session, with what is asked for here.
+            saved.session.view = session.view;
             return Ok(stage.app_showing(saved, self.session.clone())?);
         }
         Ok(stage.app(session, Some(self.session.clone()))?)

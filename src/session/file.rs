@@ -302,6 +302,9 @@ pub fn is_capture(path: &Path) -> Result<bool, SessionError> {
     if path.as_os_str() == BUNDLED {
         return Ok(true);
     }
+    if gallery::name_in(path).is_some() {
+        return Ok(false);
+    }
     let mut head = Vec::new();
     let file = std::fs::File::open(path).and_then(|f| f.take(9).read_to_end(&mut head));
     file.map_err(|e| SessionError::Read { file: path.display().to_string(), reason: e.to_string() })?;
