@@ -3,8 +3,7 @@
 //! A panel names its choices once, in [`Panel::choices`]; the same lines tell them, make them, and follow a lane to its new name, so
 //! that what is written and what is read cannot differ. The values are the words on screen, in lower case.
 
-use super::common::LaneChoice;
-use super::{PANELS, Panel, PanelEntry, WindowLane};
+use super::{LaneChoice, PANELS, Panel, PanelEntry, WindowLane};
 use crate::param::nearest;
 use crate::session::{Choice, Chosen};
 use crate::widget::range::RangeControl;

@@ -12,6 +12,7 @@ pub mod events;
 pub mod formula;
 pub mod growth;
 pub mod health;
+mod lane_choice;
 pub mod map;
 pub mod moments;
 pub mod notes;
@@ -27,6 +28,7 @@ pub mod sweep;
 
 use std::sync::Arc;
 
+pub use lane_choice::LaneChoice;
 pub use selection::{Pin, Selection, Subject};
 
 use crate::app::command::Command;

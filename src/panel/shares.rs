@@ -3,10 +3,9 @@
 use eframe::egui::{Stroke, TextureHandle, Ui, vec2};
 
 use super::common::{
-    Canvas, Key, LaneChoice, canvas, cover, crowd, facts, head_of, lanes_with, no_read_yet, paint_until, plural, point_at, words,
-    writes_seen,
+    Canvas, Key, canvas, cover, crowd, facts, head_of, lanes_with, no_read_yet, paint_until, plural, point_at, words, writes_seen,
 };
-use super::{Look, Panel};
+use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::panel::choices::Choices;
 use crate::widget::cached::Cached;

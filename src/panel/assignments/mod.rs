@@ -10,11 +10,11 @@ use ndarray::ArrayView2;
 use self::order::{By, Order, Placed, Sorting};
 use self::picture::{Area, Group, group, tokens};
 use super::common::{
-    Canvas, Key, LaneChoice, canvas, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, paint_until, playheads, plural,
-    point_at, role_name, select_ring, texture, token_name, words, writes_seen,
+    Canvas, Key, canvas, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, paint_until, playheads, plural, point_at,
+    role_name, select_ring, texture, token_name, words, writes_seen,
 };
 use super::growth::{n_max, rows_after};
-use super::{Look, Panel, Subject};
+use super::{LaneChoice, Look, Panel, Subject};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::choices::Choices;
 use crate::session::hand;

@@ -6,8 +6,8 @@ pub(super) mod reduced;
 use eframe::egui::{ComboBox, Label, RichText, TextureHandle, Ui};
 
 use self::reduced::{Across, Reduced};
-use super::common::{Canvas, Key, LaneChoice, chunks_seen, head_of, words, writes_seen};
-use super::{Look, Panel};
+use super::common::{Canvas, Key, chunks_seen, head_of, words, writes_seen};
+use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::panel::choices::Choices;
 use crate::trace::{Axis, Channel, ChannelSpec, Tolerance, Width};

@@ -6,9 +6,9 @@ use eframe::egui::{Rect, RichText, Stroke, Ui, pos2, vec2};
 
 use self::histogram::{Bins, Listed};
 use super::assignments::{codebook, marked_row};
-use super::common::{Key, LaneChoice, chunks_seen, crowd, facts, head_of, lanes_with, plural, token_name, words, writes_seen};
+use super::common::{Key, chunks_seen, crowd, facts, head_of, lanes_with, plural, token_name, words, writes_seen};
 use super::growth::rows_after;
-use super::{Look, Panel, Subject};
+use super::{LaneChoice, Look, Panel, Subject};
 use crate::app::command::{Command, ViewCommand};
 use crate::layer::ovq::Counting;
 use crate::metric::health::perplexity;

@@ -13,8 +13,8 @@ mod writes;
 
 use eframe::egui::{RichText, ScrollArea, Ui};
 
-use super::common::{LaneChoice, chunks_seen, words};
-use super::{Look, Panel, Subject};
+use super::common::{chunks_seen, words};
+use super::{LaneChoice, Look, Panel, Subject};
 use crate::app::command::Command;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::choices::Choices;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{ComboBox, Grid, RichText, ScrollArea, TextureHandle, Ui};
 
-use super::common::{Canvas, Key, LaneChoice, lane_link, plural, swatch, words};
-use super::{Look, Panel, Pin};
+use super::common::{Canvas, Key, lane_link, plural, swatch, words};
+use super::{LaneChoice, Look, Panel, Pin};
 use crate::app::command::{Command, ViewCommand};
 use crate::metric::{Running, Summary};
 use crate::panel::choices::Choices;

@@ -3,6 +3,7 @@
 mod binned;
 mod change;
 mod copied;
+mod fit;
 mod table;
 mod words;
 

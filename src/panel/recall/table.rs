@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use eframe::egui::{Align2, FontId, Rect, Role, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 
-use super::LINE;
 use super::change::Change;
 use super::words::{bytes, figures, many, percent, time};
+use super::{LINE, fit};
 use crate::metric::{Summary, full_attention_numbers, held, memory_share};
 use crate::panel::common::{facts, plural};
 use crate::panel::growth::n_max;
@@ -111,25 +111,12 @@ const ROOM: f32 = 560.0;
 const NAMES: f32 = 110.0;
 /// Right of the last column.
 const EDGE: f32 = 2.0;
-/// Between columns, where there is room, and where there is not.
-const GAPS: [f32; 2] = [16.0, 8.0];
 
 /// The columns of a table: that of changes only where there is a branch.
 fn columns(wide: bool, lines: &[Line]) -> Vec<Column> {
     let all: &[Column] = if wide { &WIDE } else { &NARROW };
     let branches = lines.iter().any(|l| l.change.is_some());
     all.iter().copied().filter(|c| branches || *c != Column::Change).collect()
-}
-
-/// How many columns of these widths, beside the names, have room in `room`, at least two of them, and the gap left of each.
-fn fitting(widths: &[f32], room: f32) -> (usize, f32) {
-    let fits = |kept: usize, gap: f32| widths[..kept].iter().map(|w| w + gap).sum::<f32>() <= room;
-    let least = widths.len().min(2);
-    let [wide, narrow] = GAPS;
-    if widths.len() > 3 && fits(widths.len(), wide) {
-        return (widths.len(), wide);
-    }
-    ((least..=widths.len()).rev().find(|kept| fits(*kept, narrow)).unwrap_or(least), narrow)
 }
 
 impl Column {
@@ -243,7 +230,7 @@ pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut
         .map(|c| lines.iter().map(|l| measure(ui, c.text(l))).fold(measure(ui, c.head(recall).to_owned()) + 8.0, f32::max).ceil())
         .collect();
     let longest = lines.iter().map(|l| measure(ui, l.name.clone())).fold(0.0, f32::max).ceil() + SWATCH;
-    let (kept, gap) = fitting(&widths, width - EDGE - longest.min(NAMES));
+    let (kept, gap) = fit::fitting(&widths, width - EDGE - longest.min(NAMES));
     widths.truncate(kept);
     columns.truncate(kept + 1);
     let mut rights = Vec::with_capacity(columns.len());
@@ -373,16 +360,6 @@ pub(super) mod tests {
             read: 40,
             seconds: None,
         }
-    }
-
-    #[test]
-    fn columns_give_way_before_names_do() {
-        let widths = [90.0, 60.0, 40.0, 40.0, 60.0];
-        assert_eq!(fitting(&widths, 370.0), (5, 16.0), "290 and five gaps of 16");
-        assert_eq!(fitting(&widths, 369.0), (5, 8.0), "closer together first");
-        assert_eq!(fitting(&widths, 329.0), (4, 8.0), "290 and five gaps of 8 are 330");
-        assert_eq!(fitting(&widths, 10.0), (2, 8.0), "the score is always there, and what comes after it");
-        assert_eq!(fitting(&widths[..1], 10.0), (1, 8.0));
     }
 
     #[test]

@@ -12,8 +12,8 @@ use eframe::egui::{Button, ComboBox, DragValue, Label, ProgressBar, RichText, Ui
 use self::map::Pictures;
 use self::rows::{Order, Rows};
 use self::scatter::Dot;
-use super::common::{Key, LaneChoice, marked_name, plural, words};
-use super::{Look, Panel};
+use super::common::{Key, marked_name, plural, words};
+use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::app::facts::Index;
 use crate::app::study::StudyCommand;

@@ -11,8 +11,8 @@ use std::borrow::Cow;
 
 use eframe::egui::Ui;
 
-use super::common::{Key, LaneChoice, words};
-use super::{Look, Panel};
+use super::common::{Key, words};
+use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::app::study::spectrum::has_state;
 use crate::panel::choices::Choices;
