@@ -25,6 +25,7 @@ use crate::app::palette::Palette;
 use crate::app::picture::mirror::Mirror;
 use crate::app::prefs::Preferences;
 use crate::app::session_panel::Problem;
+use crate::app::sides::Sides;
 use crate::app::start::StartPage;
 use crate::app::state::{Run, Runs};
 use crate::app::states::States;
@@ -156,6 +157,8 @@ pub struct App {
     /// True while the window is shown to a room: large text, few controls.
     pub(super) presenting: bool,
     pub(super) start_page: StartPage,
+    /// The sides of the window that are seen.
+    pub(super) sides: Sides,
     last_time: f64,
     pub(super) frame_seconds: f64,
 }
@@ -260,6 +263,7 @@ impl App {
             moment: None,
             presenting: false,
             start_page,
+            sides: Sides::default(),
             last_time: 0.0,
             frame_seconds: 0.0,
         };

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::app::lesson::LessonCommand;
+use crate::app::sides::Side;
 use crate::app::study::StudyCommand;
 use crate::app::theme::ThemeChoice;
 use crate::panel::{Pin, Subject};
@@ -300,6 +301,8 @@ pub enum WindowCommand {
     ShowPanel(&'static str),
     /// Do something with a panel, or with the one that is in use.
     Panel { name: Option<&'static str>, act: PanelAct },
+    /// Fold a side of the window to a rail, or unfold it.
+    ToggleSide(Side),
     /// Move the border between two neighbours of a row (to the right) or of a column (downwards) by so many points.
     MoveBorder { between: [egui_tiles::TileId; 2], by: f32 },
     /// A tab was dropped at another place; `was` is the arrangement that it found, as the layout writes itself.

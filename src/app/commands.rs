@@ -4,6 +4,7 @@ use eframe::egui::{Context, Key, KeyboardShortcut, Modifiers, Popup};
 
 use crate::app::command::{Command, PanelAct, PictureAct, SessionCommand, TimeCommand, ViewCommand, WindowCommand};
 use crate::app::lesson::LessonCommand;
+use crate::app::sides::Side;
 use crate::app::theme::ThemeChoice;
 
 /// The menu a command is in.
@@ -153,6 +154,12 @@ pub static COMMANDS: &[Entry] = &[
     entry("taller", "Make the panel taller", Group::View, Some(with(CTRL_SHIFT, Key::ArrowDown)), || panel(PanelAct::Taller)),
     entry("lower", "Make the panel lower", Group::View, Some(with(CTRL_SHIFT, Key::ArrowUp)), || panel(PanelAct::Lower)),
     entry("detach", "Own window for the panel, or back", Group::View, Some(with(Modifiers::COMMAND, Key::D)), || panel(PanelAct::Detach)),
+    section(entry("session-panel", "Show or fold the session panel", Group::View, Some(with(Modifiers::NONE, Key::F6)), || {
+        Window(WindowCommand::ToggleSide(Side::Session))
+    })),
+    entry("inspector", "Show or fold the inspector", Group::View, Some(with(Modifiers::NONE, Key::F7)), || {
+        Window(WindowCommand::ToggleSide(Side::Inspector))
+    }),
     section(entry("reset-layout", "Layout: Default", Group::View, None, || Window(WindowCommand::ResetLayout))),
     entry("layout-teach", "Layout: Teach", Group::View, None, || Window(WindowCommand::Arrange("teach"))),
     entry("layout-debug-ovq", "Layout: Debug OVQ", Group::View, None, || Window(WindowCommand::Arrange("debug-ovq"))),
@@ -226,7 +233,7 @@ pub fn pressed(ctx: &Context, out: &mut Vec<Command>) {
 
 /// True for a key that no widget but a text field or a list has a use for: a clicker's keys work wherever the focus is.
 fn is_of_no_widget(key: Key) -> bool {
-    matches!(key, Key::Escape | Key::F1 | Key::F5 | Key::PageDown | Key::PageUp)
+    matches!(key, Key::Escape | Key::F1 | Key::F5 | Key::F6 | Key::F7 | Key::PageDown | Key::PageUp)
 }
 
 /// True for a key that a text field has a use for.

@@ -5,7 +5,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use eframe::egui::{self, Context, Frame, Id, Margin, Memory, Ui, ViewportBuilder, ViewportClass, ViewportId};
+use eframe::egui::style::ScrollStyle;
+use eframe::egui::{
+    self, Context, Frame, Id, Margin, Memory, ScrollArea, Sense, Ui, UiBuilder, ViewportBuilder, ViewportClass, ViewportId,
+};
 use egui_tiles::{TileId, Tree};
 
 use crate::app::arrangement::{Arrangement, Node};
@@ -44,6 +47,8 @@ pub struct PanelLayout {
     /// The arrangement that the drag of a tab found, while one is under way.
     #[allow(clippy::option_option, reason = "no drag; a drag that found the designed arrangement, which is saved as none; or another")]
     found: Option<Option<String>>,
+    /// The panel that is to be scrolled to, where the panels have more than the room of the centre.
+    reveal: Option<&'static str>,
 }
 
 impl std::fmt::Debug for PanelLayout {
@@ -83,6 +88,7 @@ impl PanelLayout {
             focused: None,
             under: None,
             found: None,
+            reveal: None,
         };
         layout.restore(saved);
         layout
@@ -218,6 +224,7 @@ impl PanelLayout {
             self.tree.set_visible(tile, true);
             self.tree.make_active(|id, _| id == tile);
             self.used = entry(name).map(|e| e.name).or(self.used);
+            self.reveal = self.used;
             if self.maximised.is_some_and(|m| m != name) {
                 self.maximised = None;
             }
@@ -325,7 +332,7 @@ impl PanelLayout {
         } else if self.found.is_none() {
             self.found = Some(self.save());
         }
-        let Self { tree, panels, maximised, used, under, focused, found, .. } = self;
+        let Self { tree, panels, maximised, used, under, focused, found, reveal, .. } = self;
         *under = None;
         // A focus that stays where it was does not take the place of a panel that was pressed since.
         let focus = ui.memory(Memory::focused);
@@ -340,12 +347,18 @@ impl PanelLayout {
             behavior.alone(ui, name);
             return;
         }
-        tree.ui(&mut behavior, ui);
+        let reveal = reveal.take().and_then(|name| tree.tiles.find_pane(&Pane(name.to_owned())));
+        in_room(ui, sizes::least(tree), |ui| {
+            tree.ui(&mut behavior, ui);
+            borders::ui(ui, tree, behavior.commands);
+            if let Some(rect) = reveal.and_then(|tile| tree.tiles.rect(tile)) {
+                ui.scroll_to_rect(rect, None);
+            }
+        });
         let Centre { commands, used, dropped, .. } = behavior;
         if let Some(was) = found.take_if(|_| dropped) {
             commands.push(WindowCommand::Dropped { name: *used, was }.into());
         }
-        borders::ui(ui, tree, commands);
     }
 
     /// Draws the panels that have windows of their own; where the system has one window only, they lie over the others.
@@ -400,6 +413,26 @@ pub(super) fn draw(panels: &mut Panels, entry: &PanelEntry, ui: &mut Ui, look: &
     let start = Instant::now();
     ui.push_id(entry.name, |ui| panel.ui(ui, look, commands));
     *seconds = start.elapsed().as_secs_f64();
+}
+
+/// Draws into all of `ui`, or into `least` points where that is more, which are scrolled then: no panel becomes a slit.
+fn in_room(ui: &mut Ui, least: egui::Vec2, draw: impl FnOnce(&mut Ui)) {
+    let room = ui.available_size();
+    let size = room.max(least);
+    if size == room {
+        draw(ui);
+        return;
+    }
+    // Bars that have room of their own, so that they cover nothing.
+    ui.spacing_mut().scroll = ScrollStyle { fade: ui.spacing().scroll.fade, ..ScrollStyle::solid() };
+    let bar = ui.spacing().scroll.allocated_width();
+    let [wide, high] = [size.x > room.x, size.y > room.y];
+    let size = egui::vec2(if wide { size.x } else { room.x - bar }, if high { size.y } else { room.y - bar });
+    ScrollArea::new([wide, high]).id_salt("centre").auto_shrink(false).show(ui, |ui| {
+        let (rect, _) = ui.allocate_exact_size(size, Sense::hover());
+        draw(&mut ui.new_child(UiBuilder::new().max_rect(rect)));
+        focus::follow(ui);
+    });
 }
 
 /// A window of its own for a panel. Closing it puts the panel back.

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{CentralPanel, Frame, Margin, Panel, Ui};
+use eframe::egui::{CentralPanel, Frame, Margin, Panel, Rect, Ui};
 
 use crate::app::app::App;
 use crate::app::command::Command;
+use crate::app::inspector::Inspector;
+use crate::app::layout::PanelLayout;
 use crate::app::lesson::strip;
 use crate::app::picture::{Subject, figure};
 use crate::app::session_panel::{self, SessionLook};
+use crate::app::sides::{Side, Sides, rail};
+use crate::app::sizes::LEAST;
 use crate::app::state::Run;
 use crate::app::states::States;
 use crate::app::status_bar::{self, Status};
@@ -106,6 +110,10 @@ impl App {
             CentralPanel::default().frame(ground).show(ui, |ui| start_page.ui(ui, preferences, asked));
             return;
         }
+        let width = ui.ctx().content_rect().width();
+        let marked = self.playing.as_ref().filter(|p| !p.is_done()).map_or(&[][..], |p| &p.step().show);
+        let sides = Sides::lay(&self.preferences, width, marked);
+        self.sides = sides;
         let without_times = self.options.without_times;
         let Self {
             session,
@@ -134,7 +142,11 @@ impl App {
             }
         });
         let timeline_at = timeline_at.response.rect;
-        let lanes_at = (!presenting).then(|| {
+        let show_session = sides.is_shown(Side::Session);
+        if !presenting && !show_session {
+            rail(ui, Side::Session, side, asked);
+        }
+        let lanes_at = (!presenting && show_session).then(|| {
             Panel::left("session")
                 .frame(side)
                 .default_size(296.0)
@@ -158,21 +170,13 @@ impl App {
         let (name, asked_for) = (layout.lane().name.map(str::to_owned), layout.lane().asked);
         let lane = WindowLane { name: name.as_deref(), asked: asked_for };
         let look = Around { session, timeline, selection, lane, studies, states }.look(run, &lanes);
-        let shown_large = layout.maximised() == Some(layout::RECALL);
-        let mut recall_at = None;
-        let inspector_at = Panel::right("inspector").frame(side).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
-            if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL && !shown_large) {
-                let below = Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(300.0).size_range(80.0..=600.0);
-                let below = below.show(ui, |ui| {
-                    ui.add_space(4.0);
-                    layout.heading(ui, recall);
-                    layout.panel(ui, layout::RECALL, &look, asked);
-                });
-                recall_at = Some(below.response.rect);
-            }
-            CentralPanel::default().frame(Frame::NONE).show(ui, |ui| inspector.ui(ui, &look, asked));
-        });
-        let inspector_at = inspector_at.response.rect;
+        let (mut inspector_at, mut recall_at) = (None, None);
+        if sides.is_shown(Side::Inspector) {
+            let (at, below) = right(ui, side, (layout, inspector), &look, asked);
+            (inspector_at, recall_at) = (Some(at), below);
+        } else {
+            rail(ui, Side::Inspector, side, asked);
+        }
         if let Some(problem) = problem {
             notices::stale(ui, problem);
         }
@@ -183,7 +187,7 @@ impl App {
             let place = |name: &String| match name.as_str() {
                 "timeline" => Some(timeline_at),
                 "lanes" => lanes_at,
-                "inspector" => Some(inspector_at),
+                "inspector" => inspector_at,
                 layout::RECALL => recall_at,
                 panel => layout.rect(panel),
             };
@@ -213,6 +217,33 @@ impl App {
         let look = Around { session, timeline, selection, lane, studies, states }.look(run, &lanes);
         figure::ui(ui, name, &caption, layout, &look, asked);
     }
+}
+
+/// The right side: the inspector, and recall below it. Where each was drawn.
+fn right(
+    ui: &mut Ui,
+    frame: Frame,
+    (layout, inspector): (&mut PanelLayout, &mut Inspector),
+    look: &Look<'_>,
+    asked: &mut Vec<Command>,
+) -> (Rect, Option<Rect>) {
+    let shown_large = layout.maximised() == Some(layout::RECALL);
+    let mut recall_at = None;
+    let side = Panel::right("inspector").frame(frame).default_size(308.0).size_range(240.0..=520.0).show(ui, |ui| {
+        if let Some(recall) = PANELS.iter().find(|p| p.name == layout::RECALL && !shown_large) {
+            // In a low window recall leaves the inspector some lines.
+            let most = (ui.available_height() * 0.66).clamp(LEAST, 600.0);
+            let below = Panel::bottom("recall").frame(Frame::NONE).resizable(true).default_size(300.0).size_range(LEAST..=most);
+            let below = below.show(ui, |ui| {
+                ui.add_space(4.0);
+                layout.heading(ui, recall);
+                layout.panel(ui, layout::RECALL, look, asked);
+            });
+            recall_at = Some(below.response.rect);
+        }
+        CentralPanel::default().frame(Frame::NONE).show(ui, |ui| inspector.ui(ui, look, asked));
+    });
+    (side.response.rect, recall_at)
 }
 
 #[cfg(test)]

@@ -27,13 +27,25 @@ pub struct Preferences {
     pub start_page: bool,
     /// Files opened or saved, the newest first.
     pub recent: Vec<PathBuf>,
+    /// True or false: the session panel is shown, or folded to a rail; otherwise it is shown where there is room.
+    pub session_panel: Option<bool>,
+    /// The same of the inspector with recall.
+    pub inspector: Option<bool>,
     /// How far one has come in lessons.
     pub lessons: Progress,
 }
 
 impl Default for Preferences {
     fn default() -> Self {
-        Self { theme: ThemeChoice::System, scale: 1.0, start_page: true, recent: Vec::new(), lessons: Progress::new() }
+        Self {
+            theme: ThemeChoice::System,
+            scale: 1.0,
+            start_page: true,
+            recent: Vec::new(),
+            session_panel: None,
+            inspector: None,
+            lessons: Progress::new(),
+        }
     }
 }
 

@@ -1,11 +1,34 @@
 //! Sizes of the tiles of the centre: a border moves, or a panel is made wider, narrower, taller or lower.
 
+use eframe::egui::{Vec2, vec2};
 use egui_tiles::{Container, LinearDir, Tile, TileId, Tiles, Tree};
 
 use crate::app::layout::Pane;
 
 /// No tile is made smaller than this, in points.
 pub const LEAST: f32 = 80.0;
+
+/// What a panel with its tabs takes at least, unless its borders were moved closer: below this its plot could not be read.
+const READABLE: Vec2 = vec2(220.0, 168.0);
+
+/// Points between tiles.
+pub const GAP: f32 = 4.0;
+
+/// The least room in which every panel that is seen has [`READABLE`], if the tiles were as large as each other.
+pub fn least(tree: &Tree<Pane>) -> Vec2 {
+    tree.root().map_or(Vec2::ZERO, |root| below(&tree.tiles, root))
+}
+
+fn below(tiles: &Tiles<Pane>, tile: TileId) -> Vec2 {
+    let Some(Tile::Container(Container::Linear(linear))) = tiles.get(tile) else { return READABLE };
+    let seen: Vec<Vec2> = linear.children.iter().filter(|c| tiles.is_visible_in_layout(**c)).map(|c| below(tiles, *c)).collect();
+    let gaps = GAP * seen.len().saturating_sub(1) as f32;
+    let (sum, most) = seen.iter().fold((Vec2::ZERO, Vec2::ZERO), |(sum, most), size| (sum + *size, most.max(*size)));
+    match linear.dir {
+        LinearDir::Horizontal => vec2(sum.x + gaps, most.y),
+        LinearDir::Vertical => vec2(most.x, sum.y + gaps),
+    }
+}
 
 /// How much wider or taller a panel is made at once: this part of what the row or column has.
 const STEP: f32 = 0.05;

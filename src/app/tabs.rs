@@ -87,6 +87,8 @@ pub(super) fn pane(panels: &mut Panels, ui: &mut Ui, entry: &'static PanelEntry,
     ui.data_mut(|data| data.insert_temp(size_id(entry.name), size));
     Frame::new().fill(fill).inner_margin(Margin { left: 6, right: 6, top: 4, bottom: 4 }).show(ui, |ui| {
         ui.set_min_size(ui.available_size());
+        // What is drawn for a larger cell than there is does not lie over the neighbours.
+        ui.set_clip_rect(ui.clip_rect().intersect(ui.max_rect().expand(4.0)));
         draw(panels, entry, ui, look, commands);
     });
 }
@@ -185,7 +187,7 @@ impl Behavior<Pane> for Centre<'_, '_> {
     }
 
     fn gap_width(&self, _style: &egui::Style) -> f32 {
-        4.0
+        sizes::GAP
     }
 
     fn tab_bar_height(&self, _style: &egui::Style) -> f32 {

@@ -7,7 +7,7 @@ use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Response, Role, Sense, 
 use super::heatmap::Colours;
 use super::legend::{draw_head, elided, head_rows, whole_on_hover};
 use super::line::{self, Dash};
-use super::palette::{Ink, Map};
+use super::palette::{Ink, Map, blend};
 use super::ticks::{Scale, labels, ticks};
 
 /// The size of the letters on axes and legends.
@@ -106,6 +106,8 @@ pub enum Sign {
     Down,
     /// A colour map from its start to its end, as a heatmap shows it.
     Ramp(Map),
+    /// From this colour to the entry's own.
+    Shade(Color32),
 }
 
 /// A line of a legend.
@@ -130,7 +132,7 @@ impl Entry {
     pub(super) fn room(&self) -> f32 {
         match self.sign {
             Sign::Line(_) | Sign::Marked(..) => 29.0,
-            Sign::Ramp(_) => 37.0,
+            Sign::Ramp(_) | Sign::Shade(_) => 37.0,
             _ => 16.0,
         }
     }
@@ -293,14 +295,20 @@ pub fn sign(painter: &Painter, at: Pos2, which: Sign, colour: Color32, ink: &Ink
         }
         Sign::Ramp(map) => {
             let colours = Colours { map, min: 0.0, max: 1.0, log: false, paper: (!ink.dark).then_some(ink.paper) };
-            for i in 0..16_u8 {
-                let left = at.x - 15.0 + f32::from(i) * 30.0 / 16.0;
-                let strip = Rect::from_min_max(pos2(left, at.y - 4.5), pos2(left + 30.0 / 16.0 + 0.2, at.y + 4.5));
-                painter.rect_filled(strip, 0.0, colours.of(Some(f32::from(i) / 15.0)));
-            }
+            strips(painter, at, |share| colours.of(Some(share)));
         }
+        Sign::Shade(from) => strips(painter, at, |share| blend(from, colour, share)),
         Sign::Up => drop(painter.add(triangle(at, 4.0, true, colour, Stroke::NONE))),
         Sign::Down => drop(painter.add(triangle(at, 4.0, false, Color32::TRANSPARENT, Stroke::new(1.2, colour)))),
+    }
+}
+
+/// A bar around `at` of the colours of the shares from 0 to 1.
+fn strips(painter: &Painter, at: Pos2, colour: impl Fn(f32) -> Color32) {
+    for i in 0..16_u8 {
+        let left = at.x - 15.0 + f32::from(i) * 30.0 / 16.0;
+        let strip = Rect::from_min_max(pos2(left, at.y - 4.5), pos2(left + 30.0 / 16.0 + 0.2, at.y + 4.5));
+        painter.rect_filled(strip, 0.0, colour(f32::from(i) / 15.0));
     }
 }
 

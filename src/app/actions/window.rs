@@ -12,9 +12,10 @@ use crate::app::commands::COMMANDS;
 use crate::app::dialogs::Dialog;
 use crate::app::facts::Index;
 use crate::app::jobs::Purpose;
-use crate::app::layout::entry;
+use crate::app::layout::{RECALL, entry};
 use crate::app::menu::MenuLook;
 use crate::app::paint::Around;
+use crate::app::sides::Side;
 use crate::app::undo::Thing;
 use crate::app::{hand, inspector, paint, palette, presets};
 use crate::panel::WindowLane;
@@ -79,6 +80,7 @@ impl App {
             | WindowCommand::Dropped { .. }
             | WindowCommand::Arrange(_)
             | WindowCommand::ResetLayout => self.panel_command(&command),
+            WindowCommand::ToggleSide(side) => self.show_side(side, !self.sides.is_shown(side)),
             WindowCommand::Present => self.present(!self.presenting),
             WindowCommand::TogglePalette => self.toggle_palette(),
             WindowCommand::ToggleKeys => self.dialogs.toggle_keys(),
@@ -94,6 +96,10 @@ impl App {
             WindowCommand::TogglePanel(name) => {
                 self.layout.toggle(name);
                 format!("{} {}", if self.layout.shows(name) { "show" } else { "hide" }, panel_title(name))
+            }
+            WindowCommand::ShowPanel(RECALL) if !self.sides.is_shown(Side::Inspector) => {
+                self.show_side(Side::Inspector, true);
+                return;
             }
             WindowCommand::ShowPanel(name) => {
                 self.layout.bring(name);

@@ -111,6 +111,18 @@ impl Residency {
         }
     }
 
+    /// Where `write` comes to in the steps indexed so far, in order: each place with the number of chunks after which it is there.
+    pub fn life(&self, write: usize) -> impl Iterator<Item = (usize, Place)> + '_ {
+        let moves = [
+            (Some(write / self.chunk + 1), Place::Window),
+            (self.entered(write).map(|step| step + 1), Place::Cache),
+            (self.folded(write), Place::State),
+            (self.forgotten(write), Place::Gone),
+        ];
+        // A window of nothing, or a hand in the step of the folding, leaves a place out; what lies after the last step has not happened.
+        moves.into_iter().filter_map(move |(after, place)| after.filter(|a| self.at(write, *a) == place).map(|a| (a, place)))
+    }
+
     /// The number of chunks after which `write` is in the state, where it comes into it as far as is known; with a forgotten state it is
     /// nowhere from [`Residency::forgotten`] on.
     #[must_use]
@@ -181,6 +193,8 @@ impl Residency {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -215,5 +229,35 @@ mod tests {
         assert_eq!((index.since(1, 2), index.since(1, 3), index.since(0, 3)), (Some(2), Some(2), Some(3)));
         assert_eq!((index.folded(1), index.forgotten(1), index.forgotten(0), index.folded(2)), (Some(2), Some(2), None, None));
         assert_eq!((index.last_forgotten(1), index.last_forgotten(2), index.last_forgotten(9)), (None, Some(2), Some(2)));
+    }
+
+    proptest! {
+        /// A life tells of each place from when on: between its moves the token stays.
+        #[test]
+        fn a_life_says_where_a_write_is(
+            (window, chunk, steps) in (0_usize..6, 1_usize..5, 1_usize..8),
+            entered in proptest::collection::vec(0_usize..8, 24),
+            stays in proptest::collection::vec(1_usize..5, 24),
+            forget in 0_usize..12,
+        ) {
+            let writes = chunk * steps;
+            let hand = Hand { step: forget, kv_head: 0, what: Act::Forget };
+            let mut index = Residency::new(window, chunk, writes).with_hands(&[hand], 0);
+            // A write may enter the cache in the step in which it leaves the window.
+            let enters = |w: usize| entered[w % 24] % 2 == 0 && w + window < writes;
+            let enter = |w: usize| (w + window + 1).div_ceil(chunk) - 1;
+            for step in 0..steps {
+                let of = |test: &dyn Fn(usize) -> bool| (0..writes).filter(|w| enters(*w) && test(*w)).map(|w| w as i32).collect::<Vec<_>>();
+                index.push(&of(&|w| enter(w) == step), &of(&|w| enter(w) + stays[w % 24] == step));
+            }
+            for write in 0..writes {
+                let life: Vec<_> = index.life(write).collect();
+                prop_assert!(life.is_sorted_by_key(|(after, _)| *after));
+                for chunks in 0..=steps {
+                    let told = life.iter().rev().find(|(after, _)| *after <= chunks).map_or(Place::NotYet, |(_, place)| *place);
+                    prop_assert_eq!(told, index.at(write, chunks), "write {} after {} chunks: {:?}", write, chunks, life);
+                }
+            }
+        }
     }
 }

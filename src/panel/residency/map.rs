@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use eframe::egui::{Align2, FontId, Rect, Response, Shape, Stroke, StrokeKind, TextureHandle, Ui, pos2, vec2};
+use eframe::egui::{Response, Stroke, TextureHandle, Ui, pos2, vec2};
 
 use super::held::Held;
-use super::picture::{cells, faint, picture};
+use super::marked;
+use super::picture::{cells, faint, picture, strength};
 use super::{Runs, marked_role, whereabouts};
 use crate::app::command::Command;
 use crate::layer::lola::residency::Place;
@@ -14,11 +15,18 @@ use crate::panel::common::{
     Canvas, Key, canvas, cover, facts, is_marked, paint_until, playheads, plural, point_at, role_name, select_ring, texture, token_name,
 };
 use crate::session::hand;
-use crate::widget::baked;
 use crate::widget::cached::Cached;
-use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign};
-use crate::widget::palette::Ink;
+use crate::widget::chart::{Axis, Chart, Entry, Sign};
+use crate::widget::line::Dash;
+use crate::widget::palette::{Ink, blend};
 use crate::widget::ticks::number;
+
+/// What is kept of it from frame to frame.
+#[derive(Default)]
+pub(super) struct Drawn {
+    picture: Cached<Key<Canvas>, TextureHandle>,
+    rows: Cached<Key<()>, Vec<marked::Row>>,
+}
 
 /// Draws it.
 pub(super) fn show(
@@ -26,23 +34,16 @@ pub(super) fn show(
     look: &Look<'_>,
     held: &Held<'_>,
     (runs, said): (&Runs, &str),
-    cached: &mut Cached<Key<Canvas>, TextureHandle>,
+    Drawn { picture: cached, rows }: &mut Drawn,
     commands: &mut Vec<Command>,
 ) {
     let stream = &look.plan.stream;
     let ink = Ink::of(ui);
     let steps = stream.chunks(held.chunk);
-    let mut legend = vec![
-        Entry::new(Sign::Stripes, ink.window, "window"),
-        Entry::new(Sign::Square, ink.cache, "cache"),
-        Entry::new(Sign::Dotted, ink.state, "state"),
-    ];
-    if held.forgets() {
-        legend.push(Entry::new(Sign::Stripes, faint(&ink), "forgotten"));
-    }
+    let size = vec2(ui.available_width(), ui.available_height().max(80.0));
+    let legend = legend(look, held, &ink, size.y * ui.pixels_per_point(), runs);
     let describe = format!("Residency of {} tokens over {} of {steps} steps. {said}", stream.writes(), held.chunks);
     let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), steps);
-    let size = vec2(ui.available_width(), ui.available_height().max(80.0));
     let (response, chart) = Chart::show(ui, size, x, Axis::count("token", stream.writes()), &legend, &describe);
     let canvas = canvas(ui, chart.rect);
     let covered = cover(held.index.steps(), held.chunks, steps);
@@ -51,7 +52,8 @@ pub(super) fn show(
         texture(ui, "residency", picture(held.index, covered, stream.writes(), steps, canvas.0, scale, &ink))
     });
     paint_until(ui, &chart, picture, held.chunks as f64);
-    outline(ui, &chart, look, &ink, held, runs);
+    let rows = rows.get(Key::new(look, held.lane, held.head, held.index.steps(), ()), || marked::rows(held.index, runs));
+    marked::show(ui, &chart, look, &ink, held, (runs, rows));
     playheads(ui, look, &chart, |writes| look.lanes[held.lane].plan.chunks_at(writes) as f64);
     group(ui, &chart, look, held, &ink);
     if let Some(token) = look.selection.current().filter(|&t| held.index.at(t, held.chunks) != Place::NotYet) {
@@ -63,6 +65,26 @@ pub(super) fn show(
     hover(look, &response, &chart, held, commands);
 }
 
+/// What the colours mean. Where a pixel stands for several tokens, the cache's is shown from one of them to all; `height` is the plot's in
+/// pixels, about.
+fn legend(look: &Look<'_>, held: &Held<'_>, ink: &Ink, height: f32, runs: &Runs) -> Vec<Entry> {
+    let share = (look.plan.stream.writes() as f32 / height).ceil();
+    let cache = if share > 1.0 {
+        let least = blend(ink.state, ink.cache, strength(1, share as usize));
+        Entry::new(Sign::Shade(least), ink.cache, format!("cache: 1 to all of {} tokens", number(f64::from(share))))
+    } else {
+        Entry::new(Sign::Square, ink.cache, "cache")
+    };
+    let mut legend = vec![Entry::new(Sign::Stripes, ink.window, "window"), cache, Entry::new(Sign::Dotted, ink.state, "state")];
+    if held.forgets() {
+        legend.push(Entry::new(Sign::Stripes, faint(ink), "forgotten"));
+    }
+    if marked::are_drawn(runs) {
+        legend.push(Entry::new(Sign::Line(Dash::Long), ink.mark, format!("{} folded", marked_role(look))));
+    }
+    legend
+}
+
 /// A line for each token of a group that is selected, from when it is written to the playhead.
 fn group(ui: &Ui, chart: &Chart, look: &Look<'_>, held: &Held<'_>, ink: &Ink) {
     const MOST: usize = 256;
@@ -72,45 +94,6 @@ fn group(ui: &Ui, chart: &Chart, look: &Look<'_>, held: &Held<'_>, ink: &Ink) {
         chart.painter(ui).hline(from..=to, y, Stroke::new(1.0, ink.select.gamma_multiply(0.7)));
         ui.painter_at(chart.rect.expand(4.0)).circle_filled(pos2(to, y), 2.2, ink.select);
     }
-}
-
-/// Outlines the rows of the marked role from when they are written to the playhead: runs of neighbours as one.
-fn outline(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>, runs: &Runs) {
-    const MOST: usize = 12;
-    let name = marked_role(look);
-    let painter = chart.painter(ui);
-    // The last label drawn; one that would lie on it is left out, as its outline says the same.
-    let mut last: Option<Rect> = None;
-    let mut ticks: Vec<Shape> = Vec::new();
-    for Range { start: from, end: to } in runs {
-        let start = (from / held.chunk) as f64;
-        if start >= held.chunks as f64 {
-            continue;
-        }
-        let middle = f32::midpoint(chart.y_of(*from as f64), chart.y_of(*to as f64));
-        if runs.len() > MOST {
-            // Many of them: a tick at the edge for each, or the outlines would hide the picture.
-            let ends = [pos2(chart.rect.left(), middle), pos2(chart.rect.left() + 6.0, middle)];
-            ticks.push(Shape::line_segment(ends, Stroke::new(1.0, ink.mark)));
-            continue;
-        }
-        let height = (chart.y_of(*from as f64) - chart.y_of(*to as f64)).max(3.0);
-        let rect = Rect::from_x_y_ranges(chart.x_of(start)..=chart.x_of(held.chunks as f64), middle - height / 2.0..=middle + height / 2.0);
-        painter.rect_stroke(rect, 0.0, Stroke::new(1.2, ink.mark), StrokeKind::Outside);
-        let font = FontId::proportional(SMALL);
-        let (anchor, at) = if rect.left() - chart.rect.left() > 60.0 {
-            (Align2::RIGHT_BOTTOM, pos2(rect.left() - 4.0, middle - 1.0))
-        } else {
-            (Align2::LEFT_BOTTOM, pos2(rect.left() + 3.0, rect.top() - 2.0))
-        };
-        let label = painter.layout_no_wrap(name.to_owned(), font, ink.mark);
-        let place = anchor.anchor_size(at, label.size());
-        if last.is_none_or(|l| !l.intersects(place)) {
-            painter.galley(place.min, label, ink.mark);
-            last = Some(place);
-        }
-    }
-    baked::draw(&painter, ui.scope_id().with("ticks"), ticks);
 }
 
 /// Of the tokens behind a pixel the one to speak of: a marked one first, then a cached one, then the middle one.

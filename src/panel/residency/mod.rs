@@ -5,6 +5,7 @@ mod age;
 mod events;
 mod held;
 mod map;
+mod marked;
 mod occupancy;
 mod picture;
 mod text;
@@ -12,7 +13,7 @@ mod text_rows;
 
 use std::ops::Range;
 
-use eframe::egui::{Label, RichText, TextureHandle, Ui};
+use eframe::egui::{Label, RichText, Ui};
 
 pub(super) use self::events::{Exchange, heading, last_step, lists, short_name};
 pub(super) use self::held::{Held as Memories, Tab, by_hand, lanes, tabs};
@@ -23,7 +24,7 @@ use self::events::Events;
 use self::held::{Held, held};
 use self::occupancy::Occupancy;
 use self::text::Text;
-use super::common::{Canvas, Key, plural, words};
+use super::common::{Key, plural, words};
 use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::app::facts::Index;
@@ -37,7 +38,7 @@ use crate::widget::palette::Ink;
 pub const HELP: &str = "Where each token is remembered: raw in the sliding window, whole in the sparse cache, or folded into the linear state, from which nothing \
 returns. Every view goes up to the playhead; a dashed line is the pinned moment.\n\n\
 Map: token by step. Striped blue is the window, plain yellow the cache, dotted grey the state. Read a row from left to right: a token is written, passes through the window, and then either stays whole (a yellow line as long as it is \
-cached) or is folded. Where a hand forgets the state, what was in it is striped in a faint grey: nowhere any more. The rows of the marked role (the needle) are outlined. Where a pixel stands for several tokens yellow covers it in the share of them that are cached, but never less than a quarter while any is; under it, the pixel is blue if any is in the window, else grey.\n\n\
+cached) or is folded. Where a hand forgets the state, what was in it is striped in a faint grey: nowhere any more. The rows of the marked role (the needle) are drawn higher than the others, so that their own colours can be read (of a row of several tokens each memory has its share of the height: window, cache, state from above), and outlined: solid while a token of the row is raw, dashed once all are folded. Where a pixel stands for several tokens yellow covers it in the share of them that are cached, but is never fainter than 12% while any is; under it, the pixel is blue if any is in the window, else grey.\n\n\
 Events: every entry into the cache (a dot) and every eviction from it (a ring), and beside them who came and who went in the last step, by falling score. The algorithm pairs nobody: the candidates of a step are compared all \
 together, so those who came stand against all of those who went.\n\n\
 Occupancy: how many tokens each memory holds after each step, stacked, or as lines on a logarithmic axis where the state would hide the others.\n\n\
@@ -76,7 +77,7 @@ pub struct ResidencyPanel {
     index: Index,
     runs: Cached<Key<()>, Runs>,
     said: Cached<Key<usize>, String>,
-    picture: Cached<Key<Canvas>, TextureHandle>,
+    map: map::Drawn,
     events: Events,
     occupancy: Occupancy,
     age: Age,
@@ -115,7 +116,7 @@ impl Panel for ResidencyPanel {
         let said = self.said.get(Key::new(look, held.lane, held.head, held.chunks, look.writes), || count_words(look, &held, runs));
         sentence(ui, look, said);
         match self.view {
-            View::Map => map::show(ui, look, &held, (runs, said), &mut self.picture, commands),
+            View::Map => map::show(ui, look, &held, (runs, said), &mut self.map, commands),
             View::Events => self.events.show(ui, look, &held, commands),
             View::Occupancy => self.occupancy.show(ui, look, &held),
             View::Age => self.age.show(ui, look, &held, commands),
