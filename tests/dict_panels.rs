@@ -202,6 +202,19 @@ fn no_space_stands_before_a_comma_in_the_words_of_health() {
 }
 
 #[test]
+fn a_link_of_health_below_the_fold_comes_into_sight_with_the_focus() {
+    let size = vec2(263.0, 235.0);
+    let mut harness = harness(studied(&CAPTURE), size, true);
+    let last = |h: &Harness<'_, Shown<'_>>| h.get_all_by_role(Role::Link).last().unwrap().rect();
+    assert!(last(&harness).bottom() > size.y, "the cell is too low for it: {}", last(&harness));
+    harness.get_all_by_role(Role::Link).last().unwrap().focus();
+    // What holds it scrolls there, which takes some frames.
+    harness.run_steps(20);
+    let cell = Rect::from_min_size(Pos2::ZERO, size);
+    assert!(cell.contains_rect(last(&harness)), "{}", last(&harness));
+}
+
+#[test]
 fn a_dictionary_of_one_row_is_even_and_has_no_pair() {
     let params = Params::default().with("T", 256).with("pairs", 32).with("dk", 8).with("dv", 8);
     let one = Run::new(task("in_context_recall", params), vec![ovq("OVQ", 1, 64)]);

@@ -1,6 +1,6 @@
 //! The keyboard's focus: always seen, and scrolled to.
 
-use eframe::egui::{Context, Id, LayerId, Memory, Painter, Rect, Response, Stroke, StrokeKind, Ui};
+use eframe::egui::{Context, Id, LayerId, Memory, Painter, Rect, Response, Stroke, StrokeKind, Ui, Vec2};
 
 use crate::app::theme;
 
@@ -37,23 +37,54 @@ pub fn outline(ctx: &Context) {
     }
 }
 
+/// In so many frames at most a widget that got the focus is scrolled to: a scroll area in another has its turn after it, and what is
+/// in one may become higher once it is drawn.
+const FRAMES: u64 = 40;
+
+/// The widget that has the focus, the frame in which it was first seen to have it, and whether it has been in sight since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Came {
+    to: Option<Id>,
+    at: u64,
+    seen: bool,
+}
+
+/// What is kept of the widget with the focus. There is one answer for all who ask: what each had seen before would be mixed up between
+/// those that share a scope.
+fn came(ctx: &Context, to: Option<Id>, ask: impl FnOnce(&mut Came) -> bool) -> bool {
+    let (key, now) = (Id::unique("the focus came"), ctx.cumulative_pass_nr());
+    let came = Came { to, at: now, seen: false };
+    ctx.data_mut(|data| {
+        let kept = data.get_temp_mut_or(key, came);
+        if kept.to != to {
+            *kept = came;
+        }
+        ask(kept)
+    })
+}
+
 /// Scrolls to the widget that has just got the focus, if it is in `ui` and not wholly seen. To be called at the end of what
 /// a scroll area holds.
 pub fn follow(ui: &Ui) {
-    let now = focused(ui.ctx());
-    let key = ui.scope_id().with("focus");
-    let before: Option<Id> = ui.data(|d| d.get_temp(key));
-    if before == now.as_ref().map(|r| r.id) {
+    let (ctx, now) = (ui.ctx(), focused(ui.ctx()));
+    let (pass, scrolled) = (ctx.cumulative_pass_nr(), ctx.input(|i| i.smooth_scroll_delta() != Vec2::ZERO));
+    let to = now.as_ref().map(|r| r.id);
+    if !came(ctx, to, |came| !came.seen && pass - came.at < FRAMES) {
         return;
     }
-    let Some(response) = now else {
-        ui.data_mut(|d| d.remove::<Id>(key));
+    let Some(response) = now.filter(|r| r.layer_id == ui.layer_id()) else { return };
+    if !ui.min_rect().contains(response.rect.center()) {
         return;
-    };
-    ui.data_mut(|d| d.insert_temp(key, response.id));
-    // Another panel's widget may lie where this one's would lie if it were not cut off, but that widget is wholly seen.
-    let cut = !ui.clip_rect().contains_rect(response.rect) && response.interact_rect != response.rect;
-    if cut && response.layer_id == ui.layer_id() && ui.min_rect().contains(response.rect.center()) {
+    }
+    // Another panel's widget may lie where this one's would lie if it were not cut off, but that widget is wholly seen. Whoever turns
+    // the wheel wants to be elsewhere.
+    if response.interact_rect == response.rect || scrolled {
+        came(ctx, to, |came| {
+            came.seen = true;
+            true
+        });
+    } else if !ui.clip_rect().contains_rect(response.rect) {
         ui.scroll_to_rect(response.rect.expand(4.0), None);
+        ctx.request_repaint();
     }
 }

@@ -110,21 +110,15 @@ impl Health {
         }
         let below = (self.told + 1.0).min(whole * 0.35);
         let above = ScrollArea::vertical().id_salt("charts").max_height(whole - below - 4.0).auto_shrink(false);
-        // Each has a scope of its own, so that each knows for itself which focus it has followed.
-        ui.push_id("charts", |ui| {
-            above.show(ui, |ui| {
-                self.charts(ui, look, lanes, commands);
-                crate::app::focus::follow(ui);
-            })
+        above.show(ui, |ui| {
+            self.charts(ui, look, lanes, commands);
+            crate::app::focus::follow(ui);
         });
         let numbers = ScrollArea::vertical().id_salt("numbers").max_height(below).min_scrolled_height(below).auto_shrink([false, true]);
-        let output = ui.push_id("numbers", |ui| {
-            numbers.show(ui, |ui| {
-                self.in_words(ui, look, lanes, commands);
-                crate::app::focus::follow(ui);
-            })
+        let output = numbers.show(ui, |ui| {
+            self.in_words(ui, look, lanes, commands);
+            crate::app::focus::follow(ui);
         });
-        let output = output.inner;
         if (output.content_size.y - self.told).abs() > 0.5 {
             self.told = output.content_size.y;
             ui.ctx().request_repaint();
