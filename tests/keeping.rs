@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{adapter, chord, click, options, says, session, settle, wait, window};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Theme, pos2, vec2};
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, SnapshotOptions, SnapshotResults, try_image_snapshot_options};
 use mnemoscope::app::command::{LaneCommand, NoteCommand, PanelAct, PictureAct, SessionCommand, TimeCommand, WindowCommand};
 use mnemoscope::app::theme::ThemeChoice;
@@ -196,7 +196,7 @@ fn a_typed_path_is_not_offered_over_a_capture() {
     for (command, path) in [(WindowCommand::SaveAsPath, "captures/c.ron"), (WindowCommand::SaveWithTracePath, "captures/c.mnemo")] {
         harness.state_mut().ask(command.into());
         harness.run_steps(3);
-        let offered = harness.get_by_role_and_label(Role::TextInput, "Path").accesskit_node().value();
+        let offered = harness.get_by_role_and_label(Role::TextInput, "Path").value();
         assert_eq!(offered.as_deref().map(Path::new), Some(Path::new(path)));
         click(&mut harness, "Cancel");
     }
