@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use common::{adapter, chord, click, options, says, session, settle, wait, window};
 use eframe::egui::accesskit::Role;
-use eframe::egui::{Key, Modifiers, Theme, vec2};
+use eframe::egui::{Event, Key, Modifiers, PointerButton, Theme, pos2, vec2};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, SnapshotOptions, SnapshotResults, try_image_snapshot_options};
-use mnemoscope::app::command::{LaneCommand, NoteCommand, PanelAct, SessionCommand, TimeCommand, WindowCommand};
+use mnemoscope::app::command::{LaneCommand, NoteCommand, PanelAct, PictureAct, SessionCommand, TimeCommand, WindowCommand};
 use mnemoscope::app::theme::ThemeChoice;
 use mnemoscope::app::{App, Options};
 use mnemoscope::param::Params;
@@ -71,6 +71,7 @@ fn bookmarks_are_set_with_a_caption_gone_through_edited_and_taken_back() {
     harness.run_steps(3);
     assert_eq!(marks(&harness), [(96, "the first answer".to_owned())]);
     assert!(harness.state().edited() && harness.query_by_label("Bookmark 1: the first answer").is_some());
+    assert!(says(&harness, "Set bookmark 1: the first answer. Its flag on the timeline comes back here, and so do B and Shift+B"));
     seek(&mut harness, 224);
     chord(&mut harness, CTRL, Key::B);
     harness.key_press(Key::Enter);
@@ -89,12 +90,116 @@ fn bookmarks_are_set_with_a_caption_gone_through_edited_and_taken_back() {
     chord(&mut harness, CTRL, Key::B);
     click(&mut harness, "Delete bookmark");
     assert_eq!(marks(&harness), [(224, String::new())]);
+    assert!(says(&harness, "Deleted the bookmark; Ctrl+Z brings it back"));
     chord(&mut harness, CTRL, Key::Z);
     assert_eq!(marks(&harness).len(), 2);
     // A mark on the timeline is clicked.
     click(&mut harness, "Bookmark 2: after 224 writes");
     assert_eq!(harness.state().timeline().writes(), 224);
     assert_eq!(harness.state().runs().newest(), run, "nothing runs again for a note");
+}
+
+#[test]
+fn the_flag_of_the_last_moment_is_over_the_playhead_and_hit_there() {
+    let mut asked = small();
+    asked.bookmarks = vec![Bookmark { position: 256, caption: "all is read".to_owned() }];
+    let mut harness = window(asked);
+    assert_eq!(harness.state().timeline().writes(), 256, "the playhead is there too");
+    let (flag, ruler) = (harness.get_by_label("Bookmark 1: all is read").rect(), harness.get_by_label("Playhead").rect());
+    assert!(flag.top() < ruler.top() && flag.right() < 1440.0, "it rises over the ruler: {flag:?} of {ruler:?}");
+    let buttons = harness.get_by_label("Go to the end").rect();
+    assert!(flag.top() >= buttons.bottom(), "and not into the buttons: {flag:?} under {buttons:?}");
+    harness.key_press(Key::Home);
+    harness.run_steps(2);
+    assert_eq!(harness.state().timeline().writes(), 0);
+    // On the pennant, which is over the ruler and left of its pole.
+    let at = pos2(flag.center().x - 3.0, flag.top() + 3.0);
+    harness.hover_at(at);
+    harness.run_steps(2);
+    for pressed in [true, false] {
+        harness.event(Event::PointerButton { pos: at, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE });
+        harness.run_steps(1);
+    }
+    harness.run_steps(2);
+    assert_eq!(harness.state().timeline().writes(), 256, "a click goes there");
+}
+
+#[test]
+fn notes_are_found_by_name_and_written_at_once() {
+    let mut harness = window(small());
+    chord(&mut harness, CTRL, Key::P);
+    harness.run_steps(2);
+    harness.event(Event::Text("write notes".to_owned()));
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(4);
+    // The field has the focus: what is typed goes there.
+    harness.event(Event::Text("Why token 12?".to_owned()));
+    harness.run_steps(2);
+    assert_eq!(harness.state().session().notes, "Why token 12?");
+    click(&mut harness, "Edit");
+    assert!(harness.query_by_label("Write notes…").is_some());
+}
+
+/// A window as it is for people: paths are asked for by the system, unless they are to be typed.
+fn with_dialogs_of_the_system(session: Session) -> Harness<'static, App> {
+    let options = Options { own_dialogs: false, ..options(ThemeChoice::Dark) };
+    let builder = Harness::builder().with_size(vec2(1440.0, 900.0)).with_step_dt(1.0 / 60.0);
+    let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, session, None, options).unwrap());
+    settle(&mut harness);
+    harness
+}
+
+/// Types a path where one is asked for, and presses a button.
+fn type_path(harness: &mut Harness<'_, App>, path: &Path, button: &str) {
+    harness.get_by_role_and_label(Role::TextInput, "Path").type_text(path.to_str().unwrap());
+    harness.run_steps(2);
+    click(harness, button);
+}
+
+#[test]
+fn what_is_saved_and_exported_can_go_to_a_typed_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut harness = with_dialogs_of_the_system(small());
+    click(&mut harness, "File");
+    click(&mut harness, "Save with trace to path…");
+    type_path(&mut harness, &folder.path().join("a"), "Save");
+    let file = folder.path().join("a.mnemo");
+    wait(&mut harness, |app| file.exists() && !app.edited() && app.at_rest());
+    // The same in the field of the session's own path, which says so.
+    click(&mut harness, "File");
+    click(&mut harness, "Save session to path…");
+    assert!(says(&harness, "A name that ends in .mnemo saves the trace as well"));
+    click(&mut harness, "Cancel");
+    for (act, name) in [(PictureAct::ExportPanel(Some("growth")), "panel"), (PictureAct::ExportWindow, "window")] {
+        harness.state_mut().ask(WindowCommand::Picture(act).into());
+        harness.run_steps(2);
+        click(&mut harness, "SVG");
+        click(&mut harness, "Export to path…");
+        type_path(&mut harness, &folder.path().join(name), "Export");
+        let file = folder.path().join(name).with_extension("svg");
+        wait(&mut harness, |_| file.exists());
+    }
+    // An animation asks the same question.
+    harness.state_mut().ask(WindowCommand::Picture(PictureAct::Animate(Some("growth"))).into());
+    harness.run_steps(2);
+    click(&mut harness, "Export to path…");
+    assert!(says(&harness, "Export the animation as APNG") && harness.query_by_role_and_label(Role::TextInput, "Path").is_some());
+}
+
+#[test]
+fn a_typed_path_is_not_offered_over_a_capture() {
+    let builder = Harness::builder().with_size(vec2(1440.0, 900.0)).with_step_dt(1.0 / 60.0);
+    let capture = Some("captures/c.safetensors".into());
+    let mut harness = builder.build_eframe(|cc| App::new(&cc.egui_ctx, small(), capture, options(ThemeChoice::Dark)).unwrap());
+    settle(&mut harness);
+    for (command, path) in [(WindowCommand::SaveAsPath, "captures/c.ron"), (WindowCommand::SaveWithTracePath, "captures/c.mnemo")] {
+        harness.state_mut().ask(command.into());
+        harness.run_steps(3);
+        let offered = harness.get_by_role_and_label(Role::TextInput, "Path").value();
+        assert_eq!(offered.as_deref().map(Path::new), Some(Path::new(path)));
+        click(&mut harness, "Cancel");
+    }
 }
 
 #[test]

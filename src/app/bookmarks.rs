@@ -1,19 +1,23 @@
 //! Bookmarks: moments of the session with a caption. Editing them, going through them, and their marks on the timeline.
 
-use eframe::egui::{CursorIcon, Id, Rect, Role, Sense, Shape, Stroke, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{CursorIcon, Id, Pos2, Rect, Role, Sense, Shape, Stroke, Ui, WidgetInfo, pos2};
 
 use crate::app::app::App;
 use crate::app::command::{Command, NoteCommand, TimeCommand, ViewCommand};
 use crate::app::dialogs::Dialog;
+use crate::app::second_cursor::pinned;
 use crate::app::theme;
 use crate::app::timeline::Timeline;
-use crate::app::timeline_bar::Scale;
+use crate::app::timeline_bar::{BarLook, HANDLES, Scale};
 use crate::panel::common::plural;
 use crate::session::file::MAX_BOOKMARKS;
 use crate::session::{Bookmark, Session};
 
-/// The width of a mark that answers to the pointer, in points.
-const WIDE: f32 = 12.0;
+/// How far a pennant reaches from its pole, in points. A mark answers to the pointer that far to both sides.
+const REACH: f32 = 7.0;
+
+/// How far flags rise over the ruler, in points: no more than is free below the buttons.
+const LIFT: f32 = 5.5;
 
 /// Carries out an edit of what is said of a session.
 pub fn edit(session: &mut Session, command: NoteCommand) {
@@ -61,16 +65,21 @@ pub fn words(bookmark: &Bookmark) -> String {
     if bookmark.caption.is_empty() { format!("after {}", plural(bookmark.position, "write", "writes")) } else { bookmark.caption.clone() }
 }
 
-/// Draws the marks over the ruler: a click goes there.
-pub(super) fn marks(ui: &mut Ui, ruler: Rect, scale: Scale, bookmarks: &[Bookmark], time: &Timeline, commands: &mut Vec<Command>) {
-    for (at, bookmark) in bookmarks.iter().enumerate() {
+/// Draws the marks over the ruler: a click goes there. To be called after all else that is drawn there.
+pub(super) fn marks(ui: &mut Ui, ruler: Rect, scale: Scale, look: &BarLook<'_>, commands: &mut Vec<Command>) {
+    let time = look.time;
+    let handles: Vec<f32> = std::iter::once(time.writes()).chain(pinned(look.selection.pin)).map(|writes| scale.x(writes)).collect();
+    for (at, bookmark) in look.bookmarks.iter().enumerate() {
         let beyond = bookmark.position > time.total();
         let x = scale.x(bookmark.position.min(time.total())).round().clamp(ruler.left() + 1.0, ruler.right() - 1.0);
-        let rect = Rect::from_center_size(pos2(x, ruler.center().y), vec2(WIDE, ruler.height()));
+        let rect = Rect::from_min_max(pos2(x - REACH, ruler.top() - LIFT), pos2(x + REACH, ruler.bottom()));
         let mark = ui.interact(rect, Id::unique(("bookmark", at)), Sense::click()).on_hover_cursor(CursorIcon::PointingHand);
         mark.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Bookmark {}: {}", at + 1, words(bookmark))));
         let here = rest(time, bookmark) == time.writes();
-        flag(ui, ruler, x, here, mark.hovered() || mark.has_focus());
+        // On a handle a flag stands, so that both are seen; else its pole comes down to the ribbon.
+        let on_handle = handles.iter().any(|handle| (handle - x).abs() <= REACH);
+        let foot = if on_handle { ruler.top() + HANDLES } else { ruler.bottom() };
+        flag(ui, pennant(ruler, x), foot, here, mark.hovered() || mark.has_focus());
         if mark.clicked() {
             commands.push(ViewCommand::Bookmark(at).into());
         }
@@ -86,17 +95,24 @@ pub(super) fn marks(ui: &mut Ui, ruler: Rect, scale: Scale, bookmarks: &[Bookmar
     }
 }
 
-/// A pole with a pennant; filled where the playhead stands at it.
-fn flag(ui: &Ui, ruler: Rect, x: f32, filled: bool, lit: bool) {
+/// The corners of the pennant of a flag at `x`: the top of its pole, its tip, and where it ends on the pole. All of it is above what is
+/// drawn in the ruler, numbers and handles.
+fn pennant(ruler: Rect, x: f32) -> [Pos2; 3] {
+    let (top, bottom) = (ruler.top() - LIFT, ruler.top() + HANDLES - 0.5);
+    // To the left, but not out of the ruler.
+    let tip = if x - REACH - 1.0 < ruler.left() { x + REACH } else { x - REACH };
+    [pos2(x, top), pos2(tip, f32::midpoint(top, bottom)), pos2(x, bottom)]
+}
+
+/// A pole down to `foot` with a pennant; filled where the playhead stands at it.
+fn flag(ui: &Ui, pennant: [Pos2; 3], foot: f32, filled: bool, lit: bool) {
     let dark = ui.visuals().dark_mode;
     let colour = if lit { theme::accent(dark) } else { ui.visuals().strong_text_color() };
     let painter = ui.painter();
-    painter.line_segment([pos2(x, ruler.top() + 1.0), pos2(x, ruler.bottom())], Stroke::new(1.5, colour));
-    // To the left, for the ruler's numbers stand to the right of their places; at its left edge the other way, so that it is seen whole.
-    let reach = if x - 8.0 < ruler.left() { 7.0 } else { -7.0 };
-    let points = vec![pos2(x, ruler.top() + 1.0), pos2(x + reach, ruler.top() + 4.5), pos2(x, ruler.top() + 8.0)];
+    let [top, ..] = pennant;
+    painter.line_segment([top, pos2(top.x, foot)], Stroke::new(1.5, colour));
     let fill = if filled || lit { colour } else { ui.visuals().panel_fill };
-    painter.add(Shape::convex_polygon(points, fill, Stroke::new(1.2, colour)));
+    painter.add(Shape::convex_polygon(pennant.to_vec(), fill, Stroke::new(1.2, colour)));
 }
 
 impl App {
@@ -110,6 +126,24 @@ impl App {
         let there = self.session.bookmarks.iter().find(|b| rest(&self.timeline, b) == here);
         let (position, text) = there.map_or_else(|| (here, String::new()), |b| (b.position, b.caption.clone()));
         self.dialogs.push(Dialog::Bookmark { position, text, known: there.is_some() });
+    }
+
+    /// Sets, changes or deletes (`None`) the bookmark at so many writes, as was answered, and says so.
+    pub(in crate::app) fn bookmark_answered(&mut self, position: usize, caption: Option<String>) {
+        let place = |session: &Session| session.bookmarks.iter().position(|b| b.position == position);
+        let before = place(&self.session);
+        let command = match caption {
+            Some(caption) => NoteCommand::Bookmark { position, caption },
+            None => NoteCommand::RemoveBookmark(position),
+        };
+        self.ask(command.into());
+        let called = |at: usize| format!("bookmark {}: {}", at + 1, words(&self.session.bookmarks[at]));
+        self.notice = Some(match (before, place(&self.session)) {
+            (None, Some(at)) => format!("Set {}. Its flag on the timeline comes back here, and so do B and Shift+B", called(at)),
+            (Some(_), Some(at)) => format!("Changed {}", called(at)),
+            (Some(_), None) => "Deleted the bookmark; Ctrl+Z brings it back".to_owned(),
+            (None, None) => format!("No bookmark was set: a session has at most {MAX_BOOKMARKS}"),
+        });
     }
 
     pub(in crate::app) fn find_bookmark(&mut self, forwards: bool) -> bool {
@@ -162,6 +196,19 @@ mod tests {
             found.push(at);
         }
         assert_eq!(found, [3, 1, 0]);
+    }
+
+    #[test]
+    fn pennants_lie_over_the_handles_and_within_the_ruler() {
+        let ruler = Rect::from_min_max(pos2(8.0, 100.0), pos2(1008.0, 116.0));
+        // At both ends, beside them, and between them: as `marks` places them.
+        for x in [9.0, 12.0, 16.0, 508.0, 1002.0, 1007.0] {
+            let points = pennant(ruler, x);
+            assert!(points.iter().all(|p| p.y < ruler.top() + HANDLES), "under the playhead: {points:?}");
+            assert!(points.iter().all(|p| ruler.x_range().contains(p.x)), "out of sight: {points:?}");
+            assert!(points.iter().all(|p| (p.x - x).abs() <= REACH), "not hit: {points:?}");
+        }
+        assert!(pennant(ruler, 1007.0)[1].x < 1007.0 && pennant(ruler, 9.0)[1].x > 9.0, "it turns inwards");
     }
 
     #[test]

@@ -273,6 +273,10 @@ pub enum WindowCommand {
     SaveAsPath,
     /// Ask where to save the session together with what its run has written, in one file.
     SaveWithTrace,
+    /// Ask for a path for the same, in a field of our own.
+    SaveWithTracePath,
+    /// Show the notes, with the focus in their field.
+    WriteNotes,
     /// Ask for the caption of a bookmark at the playhead.
     BookmarkHere,
     /// Take a picture.

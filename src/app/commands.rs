@@ -93,6 +93,7 @@ pub static COMMANDS: &[Entry] = &[
     entry("save-as", "Save session as…", Group::File, Some(with(CTRL_SHIFT, Key::S)), || Window(WindowCommand::SaveAs)),
     entry("save-as-path", "Save session to path…", Group::File, None, || Window(WindowCommand::SaveAsPath)),
     entry("save-with-trace", "Save with trace…", Group::File, None, || Window(WindowCommand::SaveWithTrace)),
+    entry("save-with-trace-path", "Save with trace to path…", Group::File, None, || Window(WindowCommand::SaveWithTracePath)),
     section(entry("export-picture", "Export window as PNG or SVG…", Group::File, Some(with(Modifiers::COMMAND, Key::E)), || {
         picture(PictureAct::ExportWindow)
     })),
@@ -107,6 +108,7 @@ pub static COMMANDS: &[Entry] = &[
         with(Modifiers::COMMAND, Key::Y),
         entry("redo", "Redo", Group::Edit, Some(with(CTRL_SHIFT, Key::Z)), || Window(WindowCommand::Redo)),
     ),
+    section(entry("write-notes", "Write notes…", Group::Edit, None, || Window(WindowCommand::WriteNotes))),
     entry("play", "Play or pause", Group::Run, Some(with(Modifiers::NONE, Key::Space)), || Time(TimeCommand::TogglePlay)),
     entry("forward", "Step forward", Group::Run, Some(with(Modifiers::NONE, Key::ArrowRight)), || Time(TimeCommand::Step(1))),
     entry("back", "Step back", Group::Run, Some(with(Modifiers::NONE, Key::ArrowLeft)), || Time(TimeCommand::Step(-1))),

@@ -240,6 +240,9 @@ fn path(ui: &mut Ui, purpose: Purpose, text: &mut String, note: Option<&str>, cl
     }
     let fresh = ui.make_persistent_id(("path field", purpose.title()));
     let entered = field(ui, fresh, text, "path", "Path");
+    if let Some(advice) = purpose.advice() {
+        ui.add(Label::new(RichText::new(advice).weak().small()).wrap());
+    }
     ui.add_space(8.0);
     let mut out = None;
     ui.horizontal(|ui| {

@@ -79,6 +79,25 @@ impl Purpose {
             Self::SaveLesson => "Save the lesson",
         }
     }
+
+    /// What one who types the path should know, if there is something.
+    #[must_use]
+    pub fn advice(self) -> Option<&'static str> {
+        match self {
+            Self::SaveSession => Some(
+                "A name that ends in .mnemo saves the trace as well, so that the file opens without computing. \
+                 A name without an ending gets .ron: the session alone.",
+            ),
+            Self::SavedTrace => Some("The session and its trace in one file, whose name ends in .mnemo."),
+            Self::Picture | Self::Animation => Some("A name without an ending gets .png."),
+            Self::Vector => Some("A name without an ending gets .svg."),
+            Self::Frames => Some("A folder, for frame-0001.png and so on."),
+            Self::SaveLesson => Some("A name without an ending gets .ron."),
+            Self::Events => Some("A name without an ending gets .csv."),
+            Self::Sweep => Some("A name without an ending gets .parquet."),
+            Self::Open | Self::Capture | Self::Trace | Self::OpenLesson => None,
+        }
+    }
 }
 
 /// A session checked and loaded, with what else the window wants to know of it.

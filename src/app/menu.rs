@@ -48,6 +48,10 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
         for (group, title) in GROUPS {
             ui.menu_button(title, |ui| {
                 ui.set_min_width(210.0);
+                if group == Group::View {
+                    submenus(ui, look, commands);
+                    ui.separator();
+                }
                 for entry in COMMANDS.iter().filter(|c| c.group == group && !is_layout(c) && !is_answer(c)) {
                     if entry.first_of_section {
                         ui.separator();
@@ -56,19 +60,6 @@ pub fn ui(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
                     if entry.name == "open-path" {
                         recent(ui, look, commands);
                     }
-                }
-                if group == Group::View {
-                    ui.separator();
-                    ui.menu_button("Layout", |ui| {
-                        for entry in COMMANDS.iter().filter(|c| is_layout(c)) {
-                            if ui.button(entry.title.trim_start_matches("Layout: ")).clicked() {
-                                commands.push((entry.make)());
-                                ui.close();
-                            }
-                        }
-                    });
-                    // In the menu itself they would make it taller than the window.
-                    ui.menu_button("Panels", |ui| panels(ui, look, commands));
                 }
             });
         }
@@ -152,6 +143,20 @@ fn recent(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
             let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
             if ui.button(name).on_hover_text(path.display().to_string()).clicked() {
                 commands.push(Command::Window(WindowCommand::OpenFile(path.clone())));
+                ui.close();
+            }
+        }
+    });
+}
+
+/// What would make the menu View taller than the window: the panels and their arrangements. They come first in it, for a panel that is
+/// not seen is looked for there.
+fn submenus(ui: &mut Ui, look: &MenuLook<'_>, commands: &mut Vec<Command>) {
+    ui.menu_button("Panels", |ui| panels(ui, look, commands));
+    ui.menu_button("Layout", |ui| {
+        for entry in COMMANDS.iter().filter(|c| is_layout(c)) {
+            if ui.button(entry.title.trim_start_matches("Layout: ")).clicked() {
+                commands.push((entry.make)());
                 ui.close();
             }
         }

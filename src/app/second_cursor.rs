@@ -7,7 +7,7 @@ use eframe::egui::{
 };
 
 use crate::app::command::{Command, ViewCommand};
-use crate::app::timeline_bar::{BarLook, Scale};
+use crate::app::timeline_bar::{BarLook, HANDLES, Scale};
 use crate::metric::CORRECT;
 use crate::panel::Pin;
 use crate::panel::common::plural;
@@ -81,7 +81,7 @@ pub(super) fn paint(ui: &Ui, ruler: Rect, ribbon: Rect, scale: Scale, at: usize)
     let (colour, paper) = (ui.visuals().strong_text_color(), ui.visuals().panel_fill);
     let x = scale.x(at).round().clamp(ruler.left() + 1.0, ruler.right() - 1.0);
     line::draw(ui.painter(), &[pos2(x, ruler.top() + 13.0), pos2(x, ribbon.bottom() + 4.0)], Stroke::new(1.5, colour), Dash::Long);
-    let (top, half) = (ruler.top() + 1.0, 6.5);
+    let (top, half) = (ruler.top() + HANDLES, 6.5);
     let points = vec![pos2(x - half, top), pos2(x + half, top), pos2(x + half, top + 9.0), pos2(x, top + 14.0), pos2(x - half, top + 9.0)];
     ui.painter().add(Shape::convex_polygon(points, paper, Stroke::new(1.2, colour)));
     ui.painter().text(pos2(x, top + 5.5), Align2::CENTER_CENTER, "A", FontId::proportional(9.5), colour);

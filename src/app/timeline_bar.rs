@@ -31,6 +31,9 @@ use crate::widget::palette::Ink;
 const RULER: f32 = 16.0;
 const RIBBON: f32 = 24.0;
 
+/// Where the handles of the playhead and of a pinned moment begin, in points below the ruler's top. Over it stand flags.
+pub(super) const HANDLES: f32 = 1.0;
+
 /// The height without reads and roles, margins included.
 pub const PLAIN: f32 = 88.0;
 
@@ -124,7 +127,7 @@ impl TimelineBar {
         interact(ui, ruler, ribbon, scale, time, commands);
         second_cursor::handle(ui, ruler, scale, look, commands);
         self.paint(ui, ruler, ribbon, scale, plan, time, selection);
-        bookmarks::marks(ui, ruler, scale, look.bookmarks, time, commands);
+        bookmarks::marks(ui, ruler, scale, look, commands);
         if !self.reads.is_empty() {
             let row = Rect::from_min_size(pos2(rect.left(), ribbon.bottom() + 7.0), vec2(width, READS - 1.0));
             read_row::ui(ui, row, &self.reads, plan, selection, commands);
@@ -379,7 +382,7 @@ fn playhead(ui: &Ui, ruler: Rect, ribbon: Rect, x: f32) {
     let x = x.round().clamp(ruler.left() + 1.0, ruler.right() - 1.0);
     let line = Rect::from_min_max(pos2(x - 1.0, ruler.top() + 4.0), pos2(x + 1.0, ribbon.bottom() + 4.0));
     ui.painter().rect_filled(line, 0.0, colour);
-    let (top, half) = (ruler.top() + 1.0, 5.5);
+    let (top, half) = (ruler.top() + HANDLES, 5.5);
     let points = vec![pos2(x - half, top), pos2(x + half, top), pos2(x + half, top + 6.0), pos2(x, top + 12.0), pos2(x - half, top + 6.0)];
     ui.painter().add(Shape::convex_polygon(points, colour, Stroke::new(1.0, ui.visuals().panel_fill)));
 }

@@ -166,8 +166,8 @@ A panel is drawn alone, with a caption. SVG has vector marks and real text, need
 backend open on the CPU: the same session gives the same file. Both kinds hold a title, a description (the caption, and what each plot
 shows), the step, the program's version and the SHA-256 of the session as text.
 
-PANELS: growth, assignments, map, health, counts, sre, residency, retention, shares, reads, events, moments, formula, sweep, state,
-channel, recall.";
+PANELS: growth, assignments, map, health, counts, sre, residency, retention, shares, reads, events, moments, notes, formula, sweep,
+state, channel, recall.";
 
 #[cfg(feature = "gui")]
 const ANIMATE_EXAMPLES: &str = "\
@@ -325,5 +325,13 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    #[cfg(feature = "gui")]
+    #[test]
+    fn the_help_of_pictures_names_every_panel() {
+        let list = SCREENSHOT_EXAMPLES.split("PANELS: ").nth(1).unwrap().trim_end_matches('.').replace('\n', " ");
+        let panels: Vec<&str> = crate::panel::PANELS.iter().map(|p| p.name).collect();
+        assert_eq!(list.split(", ").collect::<Vec<_>>(), panels);
     }
 }

@@ -87,6 +87,16 @@ pub fn paint_until(ui: &Ui, chart: &Chart, texture: &TextureHandle, until: f64) 
     chart.painter(ui).image(texture.id(), rect, uv, eframe::egui::Color32::WHITE);
 }
 
+/// Has text fields drawn with a line around them: on the ground of a panel, which is theirs too, they would look like plain text.
+pub fn framed<R>(ui: &mut Ui, fields: impl FnOnce(&mut Ui) -> R) -> R {
+    let scope = ui.scope(|ui| {
+        let line = ui.visuals().widgets.hovered.bg_stroke;
+        ui.visuals_mut().widgets.inactive.bg_stroke = line;
+        fields(ui)
+    });
+    scope.inner
+}
+
 /// The lanes that write every one of these channels, by their place in [`Look::lanes`].
 #[must_use]
 pub fn lanes_with(look: &Look<'_>, channels: &[&str]) -> Vec<usize> {

@@ -59,7 +59,7 @@ pub static PANELS: &[PanelEntry] = &[
     PanelEntry { name: "reads", title: "Reads", help: reads::HELP, make: || Box::new(reads::Reads::default()) },
     PanelEntry { name: "events", title: "Events", help: events::HELP, make: || Box::new(events::Events::default()) },
     PanelEntry { name: "moments", title: "Two moments", help: moments::HELP, make: || Box::new(moments::Moments::default()) },
-    PanelEntry { name: "notes", title: "Notes", help: notes::HELP, make: || Box::new(notes::Notes) },
+    PanelEntry { name: notes::NAME, title: "Notes", help: notes::HELP, make: || Box::new(notes::Notes) },
     PanelEntry { name: "formula", title: "Formula", help: formula::HELP, make: || Box::new(formula::Formula::default()) },
     PanelEntry { name: "sweep", title: "Sweep", help: sweep::HELP, make: || Box::new(sweep::SweepPanel::default()) },
     PanelEntry { name: "state", title: "State", help: state::HELP, make: || Box::new(state::StatePanel::default()) },

@@ -66,7 +66,7 @@ impl App {
         match purpose {
             Purpose::Open => self.open(path),
             Purpose::Capture => self.capture_found(&path),
-            Purpose::SavedTrace => self.save_with_trace(with_extension(path, saved::EXTENSION)),
+            Purpose::SavedTrace => self.save_with_trace(for_trace(path)),
             Purpose::SaveSession => self.save_to(with_extension(path, "ron")),
             Purpose::Picture | Purpose::Animation => self.picture_path(with_extension(path, "png")),
             Purpose::Vector => self.picture_path(with_extension(path, "svg")),
@@ -356,6 +356,32 @@ pub(super) fn has_trace(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == saved::EXTENSION)
 }
 
+/// The path with the ending of a session with its trace, by which such a file is told when it is saved again.
+fn for_trace(path: PathBuf) -> PathBuf {
+    // Of a session without its trace the name is kept, of anything else the whole name.
+    if path.extension().is_none_or(|e| e == "ron" || e == saved::EXTENSION) {
+        return path.with_extension(saved::EXTENSION);
+    }
+    let mut name = path.into_os_string();
+    name.push(".");
+    name.push(saved::EXTENSION);
+    name.into()
+}
+
 fn with_extension(path: PathBuf, extension: &str) -> PathBuf {
     if path.extension().is_some() { path } else { path.with_extension(extension) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_with_its_trace_is_always_called_so() {
+        for (given, made) in [("a", "a.mnemo"), ("a.mnemo", "a.mnemo"), ("b/a.ron", "b/a.mnemo"), ("cache.64", "cache.64.mnemo")] {
+            let path = for_trace(given.into());
+            assert_eq!(path, PathBuf::from(made), "{given}");
+            assert!(has_trace(&path), "Ctrl+S writes the trace again, not a session without it over it");
+        }
+    }
 }

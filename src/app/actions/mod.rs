@@ -18,7 +18,7 @@ use eframe::egui::ViewportCommand;
 pub(in crate::app) use lesson::Basis;
 
 use crate::app::app::App;
-use crate::app::command::{Command, NoteCommand, TimeCommand, WindowCommand};
+use crate::app::command::{Command, TimeCommand, WindowCommand};
 use crate::app::dialogs::{Answer, Dialog, Instead, Next};
 use crate::app::jobs::{Done, Purpose};
 use crate::app::lesson::LessonCommand;
@@ -125,8 +125,7 @@ impl App {
             Answer::Leave { save: false, next } => self.go_on(next),
             Answer::Capture { lost, choice } => self.capture_chosen(lost, choice),
             Answer::Recover { file, choice } => self.recover_chosen(&file, choice),
-            Answer::Bookmark { position, caption: Some(caption) } => self.ask(NoteCommand::Bookmark { position, caption }.into()),
-            Answer::Bookmark { position, caption: None } => self.ask(NoteCommand::RemoveBookmark(position).into()),
+            Answer::Bookmark { position, caption } => self.bookmark_answered(position, caption),
             Answer::LoseLesson(instead) => {
                 self.editing = None;
                 match instead {

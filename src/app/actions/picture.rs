@@ -14,7 +14,7 @@ use crate::app::jobs::{Done, Purpose};
 use crate::app::offscreen::{Setting, Stage};
 use crate::app::picture::caption::session_hash;
 use crate::app::picture::film::{self, Target};
-use crate::app::picture::form::{self, Format, Order};
+use crate::app::picture::form::{self, Format, Order, Pressed};
 use crate::app::picture::mirror::Mirror;
 use crate::app::picture::scene::Scene;
 use crate::app::picture::svg::Outlines;
@@ -109,8 +109,8 @@ impl App {
     /// Draws the question, if one is open.
     pub(in crate::app) fn ask_about_picture(&mut self, ctx: &Context) {
         let Some(order) = &mut self.desk.form else { return };
-        let Some(agreed) = form::ui(ctx, order, self.timeline.steps()) else { return };
-        let order = self.desk.form.take().filter(|_| agreed);
+        let Some(pressed) = form::ui(ctx, order, self.timeline.steps()) else { return };
+        let order = self.desk.form.take().filter(|_| pressed != Pressed::Cancel);
         if let Some(order) = order {
             let (purpose, extension) = match order.format {
                 Format::Png => (Purpose::Picture, "png"),
@@ -123,7 +123,11 @@ impl App {
                 Subject::Panel(panel) => format!("{}-{panel}.{extension}", self.stem()),
             };
             self.desk.waiting = Some(order);
-            self.pick(purpose, name);
+            if pressed == Pressed::ExportToPath {
+                self.ask_path(purpose, None);
+            } else {
+                self.pick(purpose, name);
+            }
         }
         ctx.request_repaint();
     }

@@ -18,14 +18,18 @@ use crate::app::paint::Around;
 use crate::app::sides::Side;
 use crate::app::undo::Thing;
 use crate::app::{hand, inspector, paint, palette, presets};
-use crate::panel::WindowLane;
+use crate::panel::{WindowLane, notes};
 use crate::session::saved;
 
 impl App {
     pub(in crate::app) fn window_command(&mut self, command: WindowCommand) {
         match command {
             // There is nothing to save yet.
-            WindowCommand::Save | WindowCommand::SaveAs | WindowCommand::SaveAsPath | WindowCommand::SaveWithTrace
+            WindowCommand::Save
+            | WindowCommand::SaveAs
+            | WindowCommand::SaveAsPath
+            | WindowCommand::SaveWithTrace
+            | WindowCommand::SaveWithTracePath
                 if self.opening.is_some() => {}
             WindowCommand::Undo => self.step_back(false),
             WindowCommand::Redo => self.step_back(true),
@@ -45,11 +49,16 @@ impl App {
             WindowCommand::SaveAs => self.pick(Purpose::SaveSession, self.suggested("ron")),
             WindowCommand::SaveAsPath => self.ask_path(Purpose::SaveSession, None),
             WindowCommand::Picture(act) => self.picture_command(act),
-            WindowCommand::ExportTrace | WindowCommand::SaveWithTrace if self.exporting.is_some() => {}
+            WindowCommand::ExportTrace | WindowCommand::SaveWithTrace | WindowCommand::SaveWithTracePath if self.exporting.is_some() => {}
             WindowCommand::ExportTrace => self.ask_export(),
             WindowCommand::ExportSweep => self.pick(Purpose::Sweep, self.suggested("parquet")),
             WindowCommand::ExportEvents => self.pick(Purpose::Events, self.suggested("csv")),
             WindowCommand::SaveWithTrace => self.pick(Purpose::SavedTrace, self.suggested(saved::EXTENSION)),
+            WindowCommand::SaveWithTracePath => self.ask_path(Purpose::SavedTrace, None),
+            WindowCommand::WriteNotes => {
+                notes::ask_to_write(&self.ctx);
+                self.panel_command(&WindowCommand::ShowPanel(notes::NAME));
+            }
             WindowCommand::BookmarkHere => self.ask_bookmark(),
             WindowCommand::Search => self.bar.search.open(),
             WindowCommand::CancelExport => {
@@ -268,11 +277,17 @@ impl App {
         }
     }
 
+    /// Asks for a path in a field of our own, for systems without file dialogs and for those who would rather type; `note` is said over it.
     pub(in crate::app) fn ask_path(&mut self, purpose: Purpose, note: Option<String>) {
-        let text = match (purpose, &self.path) {
-            (Purpose::Open | Purpose::SaveSession | Purpose::SavedTrace, Some(path)) => path.display().to_string(),
-            _ => String::new(),
-        };
+        let path = self.path.as_deref().and_then(|path| match purpose {
+            Purpose::Open => Some(path.to_owned()),
+            Purpose::SaveSession if super::files::is_session(path) => Some(path.to_owned()),
+            // Beside a capture, not over it.
+            Purpose::SaveSession => Some(path.with_extension("ron")),
+            Purpose::SavedTrace => Some(path.with_extension(saved::EXTENSION)),
+            _ => None,
+        });
+        let text = path.map_or_else(String::new, |path| path.display().to_string());
         self.dialogs.push(Dialog::Path { purpose, text, note });
     }
 

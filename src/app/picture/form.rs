@@ -1,6 +1,6 @@
 //! The window's questions before a picture: what of, in which format, how large, from which step to which.
 
-use eframe::egui::{self, Button, ComboBox, DragValue, Grid, Id, Modal, RichText, Ui};
+use eframe::egui::{self, ComboBox, DragValue, Grid, Id, Modal, RichText, Ui};
 
 use super::film::{FPS, Reel};
 use super::{FIGURE, Subject};
@@ -59,8 +59,19 @@ impl Order {
     }
 }
 
-/// Asks how `order` is to be; `Some(true)` once it is as wanted, `Some(false)` if it is given up.
-pub fn ui(ctx: &egui::Context, order: &mut Order, steps: usize) -> Option<bool> {
+/// What was pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pressed {
+    /// It is as wanted; where to is asked for in a dialog of the system.
+    Export,
+    /// It is as wanted; where to is typed, in a field of our own.
+    ExportToPath,
+    /// It is given up.
+    Cancel,
+}
+
+/// Asks how `order` is to be; what was pressed, once something was.
+pub fn ui(ctx: &egui::Context, order: &mut Order, steps: usize) -> Option<Pressed> {
     let mut answer = None;
     let modal = Modal::new(Id::unique("picture")).show(ctx, |ui| {
         ui.set_width(360.0);
@@ -71,16 +82,21 @@ pub fn ui(ctx: &egui::Context, order: &mut Order, steps: usize) -> Option<bool> 
         ui.weak(words(order));
         ui.add_space(8.0);
         ui.horizontal(|ui| {
-            if ui.add(Button::new("Export…")).clicked() {
-                answer = Some(true);
+            for (word, hint, pressed) in [
+                ("Export…", "Ask the system where to", Pressed::Export),
+                ("Export to path…", "Type or paste where to", Pressed::ExportToPath),
+            ] {
+                if ui.button(word).on_hover_text(hint).clicked() {
+                    answer = Some(pressed);
+                }
             }
             if ui.button("Cancel").clicked() {
-                answer = Some(false);
+                answer = Some(Pressed::Cancel);
             }
         });
     });
     if modal.should_close() && answer.is_none() {
-        answer = Some(false);
+        answer = Some(Pressed::Cancel);
     }
     answer
 }

@@ -3,7 +3,7 @@
 use eframe::egui::{Align, Button, Checkbox, ComboBox, DragValue, Label, Layout, ProgressBar, RichText, Role, TextEdit, Ui, WidgetInfo};
 
 use super::super::Look;
-use super::super::common::plural;
+use super::super::common::{framed, plural};
 use crate::app::command::Command;
 use crate::app::study::sweep::{Ask, Study};
 use crate::app::study::{Studies, StudyCommand};
@@ -177,13 +177,8 @@ impl Asked {
             self.suggest(session);
         }
         let help = "A list: 64,128,256. Evenly: 0..1:5 (5 points). Doubling: 64..4096:log2. Evenly in the logarithm: 1..1000:log7.";
-        ui.scope(|ui| {
-            // On the panel's own ground a field without a frame does not look like one.
-            let line = ui.visuals().widgets.hovered.bg_stroke;
-            ui.visuals_mut().widgets.inactive.bg_stroke = line;
-            let field = TextEdit::singleline(&mut self.values).desired_width(120.0);
-            ui.add(field).accessible_name(format!("Values of the {which} parameter")).on_hover_text(help);
-        });
+        let field = TextEdit::singleline(&mut self.values).desired_width(120.0);
+        framed(ui, |ui| ui.add(field)).accessible_name(format!("Values of the {which} parameter")).on_hover_text(help);
     }
 
     fn owners(&mut self, ui: &mut Ui, session: &Session) {
