@@ -64,6 +64,8 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
     let out = dir.path().join("out").to_str().unwrap().to_owned();
     let broken = dir.path().join("broken.ron");
     std::fs::write(&broken, "(lanes: [(name: \"a\", layr: \"ovq\")])").unwrap();
+    let named = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let beyond = beyond(dir.path());
     let cases: &[(&[&str], i32, &[&str])] = &[
         (&["run", &session], 2, &["--out"]),
         (&["run", &session, "--out", &out, "--set", "LoLA.cache=99999"], 2, &["LoLA.cache is 99999", "from 0 to 16384"]),
@@ -81,8 +83,8 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
         (&["events", &session, "--threshold", "cached_count[3]>1"], 2, &["cached_count[3]", "[0] to [0]"]),
         (&["events", "missing.ron"], 3, &["missing.ron"]),
         (&["events", &session, "--out", &format!("{session}/events.csv")], 6, &["short.ron"]),
-        (&["run", &session, "--out", &out, "--from", "100", "--to", "100"], 2, &["there are the writes 0 to 160"]),
-        (&["run", &session, "--out", &out, "--to", "161"], 2, &["there are the writes 0 to 160"]),
+        (&["run", &session, "--out", &out, "--from", "100", "--to", "100"], 2, &["the writes are 0 to 159"]),
+        (&["run", &session, "--out", &out, "--to", "161"], 2, &["the writes are 0 to 159", "at most 160"]),
         (&["run", &session, "--out", &out, "--lane", "LoLa"], 2, &["no lane `LoLa` runs", "did you mean `LoLA`?"]),
         (&["run", &session, "--out", &out, "--arrays", "npz,none"], 2, &["`none` stands alone"]),
         (&["run", &session, "--out", &out, "--tables", "xlsx"], 2, &["xlsx", "parquet"]),
@@ -91,6 +93,18 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
         (&["man", "rum"], 2, &["did you mean `run`?"]),
         (&["bench", "ovk"], 2, &["no layer `ovk`", "did you mean `ovq`?"]),
         (&["verfy"], 2, &["did you mean `mnemoscope verify`?"]),
+        // A name does not say another thing than what would be there.
+        (&["run", &session, "--out", &named("x.csv")], 2, &["x.csv: a trace goes into a folder", "ends in .csv is that of a file"]),
+        (&["run", &session, "--save", &named("x.zip")], 2, &["--save is", "x.zip: ", "ends in .mnemo"]),
+        (&["events", &session, "--out", &named("x.parquet")], 2, &["x.parquet: ", "ends in .csv"]),
+        (&["events", &session, "--json", "--out", &named("x.csv")], 2, &["with --json its name ends in .json"]),
+        (&["sweep", &session, "--vary", "OVQ.n_max=8", "--out", &named("x.csv")], 2, &["x.csv: ", "ends in .parquet"]),
+        (&["man", "--out", &named("pages.txt")], 2, &["pages.txt: the pages go into a folder"]),
+        // A session that looks at what its stream does not have; where it cannot run, nothing else is said of it.
+        (&["run", &beyond, "--out", &out], 3, &["beyond.ron:1:", "in `view.token`: the token 600 is selected"]),
+        (&["compare", &beyond], 3, &["beyond.ron:1:", "in `view.token`"]),
+        (&["inspect", &beyond], 3, &["beyond.ron:1:", "in `view.token`"]),
+        (&["inspect", broken.to_str().unwrap(), "--json"], 3, &["broken.ron:1:"]),
     ];
     for (args, expected, words) in cases {
         let (code, stdout, stderr) = mnemoscope(args);
@@ -101,6 +115,54 @@ fn errors_are_sentences_with_the_code_of_their_kind() {
         }
     }
     assert!(!Path::new(&out).exists(), "a run that cannot begin leaves no folder");
+    let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["beyond.ron", "broken.ron", "short.ron"]);
+}
+
+/// A session with a token selected that its stream does not have.
+fn beyond(folder: &Path) -> String {
+    let path = folder.join("beyond.ron");
+    let text =
+        r#"(source: Task(name: "needles", params: {"T": 600}), lanes: [(name: "full", layer: "full")], view: (token: 600), backend: cpu)"#;
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A stream that `--set` makes shorter makes no file wrong: what is looked at is then the nearest.
+#[test]
+fn a_view_is_held_against_the_stream_of_the_file_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = beyond(dir.path());
+    let out = dir.path().join("out").to_str().unwrap().to_owned();
+    for other in ["task.T=300", "task.T=700"] {
+        let (code, _, stderr) = mnemoscope(&["run", &session, "--out", &out, "--set", other, "--arrays", "none"]);
+        assert_eq!(code, 0, "{other}: {stderr}");
+    }
+    let (code, _, stderr) = mnemoscope(&["run", &session, "--out", &out, "--set", "task.T=600"]);
+    assert!(code == 3 && stderr.contains("in `view.token`"), "set to what it is, nothing has changed: {stderr}");
+}
+
+/// Whoever has stopped listening (`2>&1 | head -1`) misses what is said, and nothing else changes.
+#[cfg(unix)]
+#[test]
+fn with_nobody_listening_the_work_is_done_and_the_code_is_the_same() {
+    let (dir, session) = folder();
+    let out = dir.path().join("out").to_str().unwrap().to_owned();
+    let cases: [(&[&str], i32); 4] = [
+        (&["run", &session, "--out", &out], 0),
+        (&["events", &session], 0),
+        (&["run", "missing.ron", "--out", &out], 3),
+        (&["run", &session, "--out", &out, "--set", "LoLA.cache=99999"], 2),
+    ];
+    for (args, expected) in cases {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("mnemoscope"));
+        command.args(args).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stderr.take());
+        assert_eq!(child.wait().unwrap().code(), Some(expected), "{args:?}");
+    }
+    assert!(Path::new(&out).join("trace.npz").exists());
 }
 
 /// The subcommands, as the program lists them.

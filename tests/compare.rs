@@ -129,6 +129,11 @@ fn the_text_is_a_table_a_person_can_read() {
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(without_times(&stdout), TABLE.trim(), "{stdout}");
     assert!(stderr.contains("CPU") && stderr.contains("A step is 32 tokens"), "{stderr}");
+    assert!(!stderr.contains("Over 100%"), "{stderr}");
+    // 512 (16 + 16 + 1) + 32 (16 + 16) numbers, of 256 (16 + 16).
+    let (_, stdout, stderr) = mnemoscope(&["compare", &session, "--enabled", "--set", "OVQ.n_max=512"]);
+    let note = "Over 100% of full: rows that are reserved are counted, filled or not, against the keys and values of 256 tokens.";
+    assert!(stdout.contains("218.8%") && stderr.lines().any(|l| l == note), "{stdout}{stderr}");
     let (_, stdout, _) = mnemoscope(&["compare", &session, "--enabled", "--format", "markdown"]);
     let lines: Vec<&str> = stdout.lines().collect();
     assert!(lines[0].starts_with("| lane | layer | set | accuracy (95%) | reads |"), "{stdout}");

@@ -376,8 +376,8 @@ fn what_the_run_does_not_have_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (plan, traces) = needles();
     let cases = [
-        (Writes::Range(5..5), None, "the writes 5 to 5 were asked for; there are the writes 0 to 250"),
-        (Writes::Range(0..251), None, "the writes 0 to 251 were asked for"),
+        (Writes::Range(5..5), None, "the writes from 5 on and before 5 were asked for; the last one is 249"),
+        (Writes::Range(0..251), None, "the writes from 0 on and before 251 were asked for; the last one is 249"),
         (Writes::Tokens(vec![1, 250]), None, "the token 250 was asked for; the last one is 249"),
         (Writes::Tokens(Vec::new()), None, "no token is selected"),
         (Writes::All, Some(vec![3]), "there is no lane number 3"),

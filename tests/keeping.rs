@@ -17,7 +17,8 @@ use mnemoscope::app::command::{LaneCommand, NoteCommand, PanelAct, PictureAct, S
 use mnemoscope::app::theme::ThemeChoice;
 use mnemoscope::app::{App, Options};
 use mnemoscope::param::Params;
-use mnemoscope::session::{BackendChoice, Bookmark, CaptureSource, LaneSpec, Session, Source};
+use mnemoscope::session::plan::load_stream;
+use mnemoscope::session::{BackendChoice, Bookmark, CaptureSource, Choice, Chosen, LaneSpec, Session, Source, view};
 
 const CTRL: Modifiers = Modifiers { ctrl: true, command: true, ..Modifiers::NONE };
 
@@ -97,6 +98,43 @@ fn bookmarks_are_set_with_a_caption_gone_through_edited_and_taken_back() {
     click(&mut harness, "Bookmark 2: after 224 writes");
     assert_eq!(harness.state().timeline().writes(), 224);
     assert_eq!(harness.state().runs().newest(), run, "nothing runs again for a note");
+}
+
+/// A file that looks at what its stream does not have is not opened, and what is on screen stays; what the window saves after an edit is
+/// no such file.
+#[test]
+fn a_view_beyond_the_stream_is_refused_and_never_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let [wrong, mine] = ["wrong.ron", "mine.ron"].map(|name| folder.path().join(name));
+    let mut asked = small();
+    asked.view.token = Some(256);
+    asked.save(&wrong, None).unwrap();
+    (asked.view.token, asked.view.position, asked.view.query_head) = (Some(255), Some(192), 2);
+    asked.view.choices = Chosen::from([("sre".to_owned(), Choice::from([("lane".to_owned(), "LoLA".to_owned())]))]);
+    asked.save(&mine, None).unwrap();
+    let mut harness = window(small());
+    let before = harness.state().runs().newest();
+    harness.state_mut().open(wrong);
+    hear(&mut harness, "in `view.token`: the token 256 is selected, but the stream has 256 writes, counted from 0");
+    assert_eq!(harness.state().runs().newest(), before);
+    click(&mut harness, "Close");
+    harness.state_mut().open(mine.clone());
+    wait(&mut harness, |app| app.timeline().writes() == 192 && app.at_rest());
+    let saved = |harness: &mut Harness<'_, App>| {
+        chord(harness, CTRL, Key::S);
+        wait(harness, |app| !app.edited());
+        let saved = Session::open(&mine).unwrap();
+        assert_eq!(view::check(&saved, &load_stream(&saved, None).unwrap()), Ok(()));
+        saved
+    };
+    // Shorter, and without the lane that was chosen in a panel: at the end, with nothing selected.
+    let source = Source::Capture(CaptureSource { tokens: Some(128), ..CaptureSource::bundled() });
+    let lanes = small().lanes[..1].to_vec();
+    harness.state_mut().ask(SessionCommand::Whole { source, seed: 0, lanes }.into());
+    settle(&mut harness);
+    let shorter = saved(&mut harness);
+    assert_eq!((shorter.view.position, shorter.view.token, shorter.view.query_head), (None, None, 2));
+    assert_eq!((shorter.view.choices, shorter.lanes.len()), (Chosen::new(), 1));
 }
 
 #[test]

@@ -273,19 +273,47 @@ fn what_is_chosen_inside_a_panel_is_in_its_picture() {
 fn what_is_asked_for_wrongly_is_answered_with_what_is_there() {
     let (folder, file) = folder();
     let [gif, svg] = ["a.gif", "a.svg"].map(|f| name(&folder, f));
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["screenshot", &file, "--choose", "state.view=colisions", "--out", &svg], "the nearest is `collisions`"),
+        (&["screenshot", &file, "--choose", "sre.lane=Lola", "--out", &svg], "--choose sre.lane: there is no such lane: `Lola`"),
         (&["screenshot", &file, "--panel", "groth", "--out", &svg], "the nearest name is `growth`"),
+        (&["screenshot", &file, "--panel", "cahce", "--out", &svg], "the nearest name is `residency`"),
         (&["screenshot", &file, "--out", &gif], "a picture's name ends in .png or .svg"),
         (&["screenshot", &file, "--panel", "growth", "--step", "9", "--out", &svg], "--step is 9, but the timeline has 8 steps"),
         (&["animate", &file, "--fps", "0", "--out", &gif], "a number of frames a second from 0.1 to 60"),
         (&["animate", &file, "--every", "0", "--out", &gif], "--every"),
+        (&["animate", &file, "--out", &svg], "an animation is one PNG (.png or .apng) or a folder of PNGs, and a name that ends in .svg"),
     ];
     for (args, words) in cases {
         let (code, said) = mnemoscope(args, false);
         assert!(code == 2 && said.contains(words), "{args:?}: {code}: {said}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the session alone");
+}
+
+/// The title on a panel's tab names it too; a folder that is not there is said, and no file that nobody has heard of.
+#[test]
+fn a_picture_is_named_by_a_title_and_goes_into_a_folder_that_is_there() {
+    let (folder, file) = folder();
+    let [svg, lost, inside] = ["a.svg", "no/a.svg", "s.ron/a.svg"].map(|f| name(&folder, f));
+    let shot = |out: &str| mnemoscope(&["screenshot", &file, "--panel", "Cache", "--size", "360x260", "--out", out], false);
+    assert_eq!(shot(&svg), (0, String::new()));
+    let missing = format!("mnemoscope: {lost}: cannot be written: the folder {} does not exist", name(&folder, "no"));
+    assert_eq!(shot(&lost), (6, missing));
+    assert_eq!(shot(&inside), (6, format!("mnemoscope: {inside}: cannot be written: {file} is not a folder")));
+}
+
+#[test]
+fn a_session_that_looks_at_what_is_not_there_is_answered_with_its_place() {
+    let (folder, _) = folder();
+    let [wrong, svg] = ["wrong.ron", "a.svg"].map(|f| name(&folder, f));
+    let mut session = session();
+    session.view.token = Some(512);
+    session.save(Path::new(&wrong), None).unwrap();
+    let (code, said) = mnemoscope(&["screenshot", &wrong, "--panel", "growth", "--out", &svg], false);
+    let placed = said.contains("wrong.ron:") && said.contains("in `view.token`: the token 512 is selected, but the stream has 512 writes");
+    assert!(code == 3 && placed, "{code}: {said}");
+    assert!(!Path::new(&svg).exists());
 }
 
 #[test]

@@ -68,6 +68,11 @@ fn mistakes_are_named_with_their_place() {
         let said = message("(view: (choices: {\"stat\": {}}))");
         assert!(said.starts_with("a.ron:1:27: in `view.choices.stat`") && said.ends_with("the nearest is `state`"), "{said}");
     }
+    let said = message("(view: (choices: {\"state.view\": \"collisions\"}))");
+    assert!(said.starts_with("a.ron:1:") && said.contains("in `view.choices.state.view`: what is chosen in a panel stands"), "{said}");
+    assert!(said.contains("`\"state\": {\"view\": \"..\"}`, as in `choices: {\"state\": {\"view\": \"collisions\"}}`"), "{said}");
+    let said = message("(view: (choices: {\"counts\": \"histogram\"}))");
+    assert!(said.contains("`\"counts\": {\"view\": \"..\"}`"), "{said}");
     assert!(message("(seed: -1)").starts_with("a.ron:1:"), "{}", message("(seed: -1)"));
     assert!(message("(seed: \"x\")").contains("in `seed`: "), "{}", message("(seed: \"x\")"));
     assert!(message("(seed: 1").starts_with("a.ron:1:"), "{}", message("(seed: 1"));
@@ -277,6 +282,7 @@ fn the_shipped_sessions_are_whole() {
         let session = Session::open(&path).unwrap();
         let plan = Plan::new(&session, path.parent()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         assert_eq!(plan.lanes.len(), session.lanes.iter().filter(|l| l.enabled).count());
+        assert_eq!(mnemoscope::session::view::check(&session, &plan.stream), Ok(()), "{}", path.display());
         // The lanes that are switched off run too.
         for index in 0..session.lanes.len() {
             let mut alone = session.clone();

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use mnemoscope::param::Params;
 use mnemoscope::session::hand::{Act, Hand};
 use mnemoscope::session::plan::Plan;
-use mnemoscope::session::{BackendChoice, Bookmark, CaptureSource, Choice, Chosen, LaneSpec, Session, Source, VERSION, View, hash, place};
+use mnemoscope::session::{
+    BackendChoice, Bookmark, CaptureSource, Choice, Chosen, LaneSpec, Session, Source, VERSION, View, hash, place, view,
+};
 
 fn file(version: u32) -> PathBuf {
     Path::new("tests/sessions").join(format!("v{version}.ron"))
@@ -155,6 +157,31 @@ fn values_are_named_with_their_place_and_the_way_to_them() {
     for (text, expected) in cases {
         let found = said(&text.replace("TASK", task));
         assert!(found.starts_with(expected), "{found}\n{expected}");
+    }
+}
+
+/// The same of a session that can run, but looks at what is not there.
+#[test]
+fn what_is_looked_at_but_not_there_is_named_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.ron");
+    let mut cases = vec![
+        ("position: 161", "2:19: in `view.position`: the playhead is at 161, but the stream has 160 writes: it can stand from 0 to 160"),
+        ("token: 160", "2:16: in `view.token`: the token 160 is selected, but the stream has 160 writes, counted from 0"),
+        ("query_head: 3", "2:21: in `view.query_head`: the query head 3 is shown, but a key/value head has 3 query heads, counted from 0"),
+    ];
+    if cfg!(feature = "gui") {
+        cases.push((
+            "choices: {\"sre\": {\"lane\": \"LoLa\"}}",
+            "2:35: in `view.choices.sre.lane`: there is no such lane: `LoLa` is none of `OVQ`, `LoLA`, `linear`, `full`; the nearest is `LoLA`",
+        ));
+    }
+    for (field, expected) in cases {
+        std::fs::write(&path, format!("(source: Capture(path: \"bundled\", tokens: 160),\n view: ({field}))")).unwrap();
+        let session = Session::open(&path).unwrap();
+        let plan = Plan::new(&session, path.parent()).unwrap();
+        let error = view::check(&session, &plan.stream).unwrap_err();
+        assert_eq!(format!("{}: {error}", place::prefix(&path, &error)), format!("{}:{expected}", path.display()));
     }
 }
 

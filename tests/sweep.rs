@@ -378,6 +378,11 @@ fn the_command_line_writes_the_file_and_names_it() {
     assert!(code == 2 && stderr.contains("--vary: OVQ has no parameter `n_mx`"), "{stderr}");
     let (code, _, stderr) = mnemoscope(&["sweep", session, "--vary", "OVQ.n_max=8", "--shard", "3/2", "--out", out]);
     assert!(code == 2 && stderr.contains("from 1 to 2"), "{stderr}");
-    let (code, _, stderr) = mnemoscope(&["sweep", session, "--vary", "OVQ.n_max=8", "--out", session]);
+    let text = dir.path().join("text.parquet");
+    std::fs::write(&text, NEEDLES).unwrap();
+    let (code, _, stderr) = mnemoscope(&["sweep", session, "--vary", "OVQ.n_max=8", "--out", text.to_str().unwrap()]);
     assert!(code == 3 && stderr.contains("nothing was overwritten"), "{stderr}");
+    let (code, _, stderr) = mnemoscope(&["sweep", session, "--vary", "OVQ.n_max=8", "--out", session]);
+    assert!(code == 2 && stderr.contains("the name of a sweep's table ends in .parquet"), "{stderr}");
+    assert_eq!(std::fs::read_to_string(session).unwrap(), NEEDLES);
 }

@@ -21,7 +21,7 @@ use crate::session::file::SessionError;
 use crate::session::lesson::Lesson;
 use crate::session::plan::{Plan, PlanError};
 use crate::session::saved::{self, Saved, Saving};
-use crate::session::{Session, Source, place};
+use crate::session::{Session, Source, place, view};
 use crate::stream::capture::{BUNDLED, Capture};
 use crate::trace::LaneTrace;
 
@@ -436,7 +436,14 @@ fn open(path: &Path) -> Result<Opened, Refused> {
 }
 
 fn open_session(path: &Path, session: Session, kept: Session) -> Result<Opened, Refused> {
-    match planned(&session, path.parent(), &AtomicBool::new(false)) {
+    let looked_at = |prepared: Prepared| -> Result<Prepared, PlanError> {
+        // Of a capture that was found in the place of the session's own the file cannot know.
+        if session.source == kept.source {
+            view::check(&session, &prepared.plan.stream)?;
+        }
+        Ok(prepared)
+    };
+    match planned(&session, path.parent(), &AtomicBool::new(false)).and_then(looked_at) {
         Ok(prepared) => Ok(Opened { session, kept, run: ToRun::Plan(Box::new(prepared)) }),
         Err(error @ (PlanError::CaptureMissing { .. } | PlanError::CaptureDiffers { .. })) => {
             Err(Refused::Capture { session: Box::new(session), kept: Box::new(kept), error: Box::new(error) })

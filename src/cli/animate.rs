@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::picture::{PictureError, Shared};
 use super::source::Bar;
-use super::{CliError, source};
+use super::{CliError, out, source};
 use crate::app::picture::film::{self, FPS, Reel, Target};
 
 /// What the animation is of, and where it goes.
@@ -25,7 +25,7 @@ pub struct Args {
     /// Frames a second
     #[arg(long, default_value_t = 8.0, value_parser = fps)]
     fps: f32,
-    /// A file `.png` for one APNG, or a folder for numbered PNGs
+    /// A file `.png` (or `.apng`) for one APNG, or a folder for numbered PNGs
     #[arg(long, value_name = "FILE.png|DIR")]
     out: PathBuf,
 }
@@ -38,6 +38,11 @@ impl Args {
     }
 
     fn shoot(&self, cancel: &AtomicBool) -> Result<(), PictureError> {
+        let target = Target::of(&self.out);
+        if let Target::Folder(folder) = &target {
+            let what = "an animation is one PNG (.png or .apng) or a folder of PNGs";
+            out::folder("--out", folder, what).map_err(PictureError::Usage)?;
+        }
         let (mut stage, mut app) = self.shared.open(false, cancel)?;
         let steps = app.timeline().steps();
         let to = self.to.unwrap_or(steps);
@@ -52,7 +57,7 @@ impl Args {
         let reel = Reel { from: self.from, to, every: self.every as usize };
         let bar = Bar::new("frames");
         let mut progress = |done: usize, of: usize| bar.show(done as u64, of as u64);
-        film::shoot(&mut stage, &mut app, reel, self.fps, &Target::of(&self.out), &mut progress, cancel)?;
+        film::shoot(&mut stage, &mut app, reel, self.fps, &target, &mut progress, cancel)?;
         Ok(())
     }
 }

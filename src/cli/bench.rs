@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::talk::say;
 use super::{CliError, table};
 use crate::gpu::{Gpu, GpuStream};
 use crate::layer::workload::{Workload, ovq_figure_params, run_to_end};
@@ -75,16 +76,16 @@ impl Args {
         };
         let optimised = !cfg!(debug_assertions);
         if !optimised {
-            eprintln!("This build is not optimised; its figures say little. Use a release build.");
+            say!("This build is not optimised; its figures say little. Use a release build.");
         }
         let mut layers = Vec::new();
         for kind in kinds {
-            eprintln!("{} ..", kind.title());
+            say!("{} ..", kind.title());
             let name = format!("{}, defaults", kind.name());
             layers.push(self.measure(name, kind, self.tokens as usize, &Params::default(), gpu.as_ref(), true)?);
         }
         if let Some(ovq) = layer::kind("ovq").filter(|_| self.layers.is_empty()) {
-            eprintln!("The OVQ figures ..");
+            say!("The OVQ figures ..");
             let name = "ovq, N 2048, chunk 128".to_owned();
             layers.push(self.measure(name.clone(), ovq, 16_384, &ovq_figure_params(), None, true)?);
             if gpu.is_some() {
@@ -133,7 +134,7 @@ impl Args {
         }
         let mut all = Vec::new();
         for (name, session) in sessions() {
-            eprintln!("The window on {name} ..");
+            say!("The window on {name} ..");
             let measured = Window::new(session).and_then(|mut window| window.measure(name, self.frames as usize));
             all.extend(measured.map_err(|e| CliError::Window(e.to_string()))?);
         }

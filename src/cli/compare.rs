@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::inspect::settings;
 use super::source::{Backend, Bar, Source, interrupted};
+use super::talk::say;
 use super::{CliError, table};
 use crate::engine::sweep::{Job, Score, Scorer, Tally};
 use crate::engine::{BackendInfo, Devices};
@@ -81,7 +82,7 @@ impl Args {
     pub fn execute(&self, out: &mut dyn Write) -> Result<(), CliError> {
         let table = self.measure()?;
         let title = table.stream.labels().title.as_str();
-        eprintln!("{title}, on {} ({}).", table.backend.adapter, table.backend.reason);
+        say!("{title}, on {} ({}).", table.backend.adapter, table.backend.reason);
         table.tell_notes();
         match if self.json { Format::Json } else { self.format } {
             Format::Text => table.text(out)?,
@@ -108,6 +109,7 @@ impl Args {
         let mut rows: Vec<Row> = lanes.iter().map(|l| Row { lane: l.clone(), scores: Vec::new() }).collect();
         let of_task = matches!(session.source, session::Source::Task(_));
         let stream = load_stream(&session, base).map_err(failed)?;
+        self.source.check_view(&session, &stream)?;
         let bar = Bar::new("tokens");
         let mut step = 0;
         for (at, &seed) in seeds.iter().enumerate() {
@@ -167,18 +169,22 @@ impl Table {
     fn tell_notes(&self) {
         for row in &self.rows {
             if let Some(error) = row.error() {
-                eprintln!("{} cannot run: {error}", row.lane.name);
+                say!("{} cannot run: {error}", row.lane.name);
             }
             let mut said: Vec<&str> = Vec::new();
             for note in row.scores.iter().flatten().flat_map(|s| &s.notes) {
                 if !said.contains(&note.as_str()) {
-                    eprintln!("{}: {note}", row.lane.name);
+                    say!("{}: {note}", row.lane.name);
                     said.push(note);
                 }
             }
         }
         let unit = if self.step == 1 { "token" } else { "tokens" };
-        eprintln!("A step is {} {unit}; bytes are of float32.", self.step);
+        say!("A step is {} {unit}; bytes are of float32.", self.step);
+        if self.rows.iter().filter_map(Row::all).flatten().any(|s| s.memory_share > 1.0) {
+            let tokens = self.stream.writes();
+            say!("Over 100% of full: rows that are reserved are counted, filled or not, against the keys and values of {tokens} tokens.");
+        }
     }
 
     /// True where the relative error is a root: on a capture.

@@ -7,7 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value, json};
 
 use super::source::{self, Backend, Source, interrupted, known};
-use super::{CliError, table};
+use super::talk::{self, say};
+use super::{CliError, out};
 use crate::engine::headless::RunResult;
 use crate::engine::{BackendInfo, RunError};
 use crate::export::events::{Row, rows};
@@ -54,7 +55,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Write to this file, and its name to standard output.
+    /// Write to this file (`.csv`, or `.json` with --json), and its name to standard output.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -74,6 +75,10 @@ type Counts = Vec<Vec<usize>>;
 impl Args {
     /// Runs, lists, and says how many there are of what.
     pub fn execute(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        if let Some(file) = &self.out {
+            let (what, kind) = if self.json { ("with --json its name", "json") } else { ("the name of a table of events", "csv") };
+            out::file("--out", file, what, &[kind]).map_err(CliError::Usage)?;
+        }
         let plan = self.source.plan(self.backend.map(Into::into))?;
         let wanted = self.wanted(&plan)?;
         // Before the work, not after it: a folder that cannot be is said at once.
@@ -81,8 +86,8 @@ impl Args {
         let cancel = interrupted()?;
         let result = source::run(&plan, &cancel)?;
         let RunResult { traces, backend, notes, .. } = &result;
-        eprintln!("{}, on {} ({}).", plan.stream.labels().title, backend.adapter, backend.reason);
-        notes.iter().for_each(|note| eprintln!("{note}"));
+        say!("{}, on {} ({}).", plan.stream.labels().title, backend.adapter, backend.reason);
+        notes.iter().for_each(|note| say!("{note}"));
         let event = |(l, trace)| LaneEvents::new(&plan, l, trace, wanted.heads, &wanted.criteria);
         let lanes: Vec<LaneEvents<'_>> = traces.iter().enumerate().map(event).collect();
         let (mut hits, mut counts) = (Vec::new(), vec![vec![0; wanted.kinds.len()]; wanted.lanes.len()]);
@@ -99,7 +104,7 @@ impl Args {
             }
         }
         hits.sort_unstable();
-        tell(&plan, &wanted, &counts)?;
+        tell(&plan, &wanted, &counts);
         let fill = |mut out: &mut dyn Write| {
             if self.json {
                 self.json(out, &plan, &wanted, backend, &lanes, &hits, &counts)
@@ -203,14 +208,14 @@ impl Args {
 }
 
 /// How many there are of each kind in each lane, on standard error. Kinds that no lane has are left out of the table.
-fn tell(plan: &Plan, wanted: &Wanted, counts: &Counts) -> std::io::Result<()> {
+fn tell(plan: &Plan, wanted: &Wanted, counts: &Counts) {
     let (kv, query) = (wanted.heads.kv, wanted.heads.query);
     let all: usize = counts.iter().flatten().sum();
     let what = if all == 1 { "event" } else { "events" };
-    eprintln!("{all} {what} of query head {query} and key/value head {kv}.");
+    say!("{all} {what} of query head {query} and key/value head {kv}.");
     let some: Vec<usize> = (0..wanted.kinds.len()).filter(|k| counts.iter().any(|lane| lane[*k] > 0)).collect();
     if some.is_empty() {
-        return Ok(());
+        return;
     }
     let heads: Vec<String> =
         std::iter::once("lane".to_owned()).chain(some.iter().map(|k| format!(">{}", wanted.kinds[*k].title()))).collect();
@@ -218,7 +223,7 @@ fn tell(plan: &Plan, wanted: &Wanted, counts: &Counts) -> std::io::Result<()> {
         std::iter::once(plan.lanes[*lane].name.clone()).chain(some.iter().map(|k| counts[*k].to_string())).collect()
     };
     let rows: Vec<Vec<String>> = wanted.lanes.iter().zip(counts).map(row).collect();
-    table::write(&mut std::io::stderr().lock(), &heads.iter().map(String::as_str).collect::<Vec<_>>(), &rows)
+    talk::table(&heads.iter().map(String::as_str).collect::<Vec<_>>(), &rows);
 }
 
 /// The kinds of events, by their names in files.

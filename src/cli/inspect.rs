@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{CliError, table};
+use super::{CliError, source, table};
 use crate::metric::{held, memory_share};
 use crate::param::ParamValue;
 use crate::session::file::{SessionError, is_capture};
@@ -29,7 +29,7 @@ impl Args {
     /// Prints what is inside the file.
     ///
     /// # Errors
-    /// If the file cannot be read. A session that can be read but cannot run is described, and then its mistake is the error.
+    /// If the file cannot be read, or the session in it cannot run: then nothing is printed.
     pub fn execute(&self, out: &mut dyn Write) -> Result<(), CliError> {
         if is_capture(&self.file)? {
             let summary = Capture::open(&self.file).map_err(SessionError::from)?.summary();
@@ -37,15 +37,15 @@ impl Args {
         }
         if is_saved(&self.file) {
             let Saved { session, plan, made, .. } = saved::open(&self.file)?;
-            return self.session(out, &session, Some(&plan), Some(&made));
+            return self.session(out, &session, &plan, Some(&made));
         }
         let session = Session::open(&self.file)?;
-        let plan = Plan::new(&session, self.file.parent());
-        self.session(out, &session, plan.as_ref().ok(), None)?;
-        plan.map(|_| ()).map_err(|e| CliError::plan(&self.file, e))
+        let plan = Plan::new(&session, self.file.parent()).map_err(|e| CliError::plan(&self.file, e))?;
+        source::check_view(&self.file, |_| true, &plan.stream)?;
+        self.session(out, &session, &plan, None)
     }
 
-    fn session(&self, out: &mut dyn Write, session: &Session, plan: Option<&Plan>, made: Option<&Made>) -> Result<(), CliError> {
+    fn session(&self, out: &mut dyn Write, session: &Session, plan: &Plan, made: Option<&Made>) -> Result<(), CliError> {
         if self.json { session_json(out, session, plan, made) } else { session_text(out, session, plan, made) }
     }
 }
@@ -106,7 +106,7 @@ fn layer_row(l: &LayerSummary) -> Vec<String> {
     [l.layer as usize, l.tokens, l.query_heads, l.kv_heads, l.group, l.key_dim, l.value_dim].iter().map(ToString::to_string).collect()
 }
 
-fn session_json(out: &mut dyn Write, session: &Session, plan: Option<&Plan>, made: Option<&Made>) -> Result<(), CliError> {
+fn session_json(out: &mut dyn Write, session: &Session, plan: &Plan, made: Option<&Made>) -> Result<(), CliError> {
     let lane = |lane: &PlanLane, given: &Stream| {
         let cost = lane.kind.cost(&lane.setup);
         // Not every layer has a logit scale.
@@ -119,24 +119,22 @@ fn session_json(out: &mut dyn Write, session: &Session, plan: Option<&Plan>, mad
             "channels": lane.channels,
         })
     };
-    let understood = plan.map(|p| {
-        let s = &p.stream;
-        json!({
-            "stream": {
-                "title": s.labels().title, "about": s.labels().about, "notes": s.labels().notes, "roles": s.labels().roles.names,
-                "writes": s.writes(), "reads": s.reads(), "kv_heads": s.kv_heads(), "query_heads": s.query_heads(),
-                "key_dim": s.key_dim(), "value_dim": s.value_dim(), "beta": s.beta(),
-            },
-            "step": p.step,
-            "lanes": p.lanes.iter().map(|l| lane(l, s)).collect::<Vec<Value>>(),
-        })
+    let s = &plan.stream;
+    let understood = json!({
+        "stream": {
+            "title": s.labels().title, "about": s.labels().about, "notes": s.labels().notes, "roles": s.labels().roles.names,
+            "writes": s.writes(), "reads": s.reads(), "kv_heads": s.kv_heads(), "query_heads": s.query_heads(),
+            "key_dim": s.key_dim(), "value_dim": s.value_dim(), "beta": s.beta(),
+        },
+        "step": plan.step,
+        "lanes": plan.lanes.iter().map(|l| lane(l, s)).collect::<Vec<Value>>(),
     });
     let session = serde_json::to_value(session).map_err(|e| CliError::Usage(e.to_string()))?;
     writeln!(out, "{:#}", json!({ "kind": "session", "session": session, "plan": understood, "trace": made }))?;
     Ok(())
 }
 
-fn session_text(out: &mut dyn Write, session: &Session, plan: Option<&Plan>, made: Option<&Made>) -> Result<(), CliError> {
+fn session_text(out: &mut dyn Write, session: &Session, plan: &Plan, made: Option<&Made>) -> Result<(), CliError> {
     writeln!(out, "a session of version {}, seed {}, backend {}", session.version, session.seed, backend(session))?;
     if let Some(made) = made {
         writeln!(out, "with its trace, made on {} by Mnemoscope {}, SHA-256 {}", made.adapter, made.program, made.trace_sha256)?;
@@ -147,7 +145,7 @@ fn session_text(out: &mut dyn Write, session: &Session, plan: Option<&Plan>, mad
         }
     }
     for mark in &session.bookmarks {
-        let beyond = plan.is_some_and(|p| mark.position > p.stream.writes());
+        let beyond = mark.position > plan.stream.writes();
         writeln!(out, "bookmark at {}{}: {}", mark.position, if beyond { " (beyond the end of the stream)" } else { "" }, mark.caption)?;
     }
     match &session.source {
@@ -160,7 +158,6 @@ fn session_text(out: &mut dyn Write, session: &Session, plan: Option<&Plan>, mad
     for lane in session.lanes.iter().filter(|l| !l.enabled) {
         writeln!(out, "lane {} is switched off", lane.name)?;
     }
-    let Some(plan) = plan else { return Ok(()) };
     let s = &plan.stream;
     writeln!(out, "\n{}\n{}", s.labels().title, s.labels().about)?;
     writeln!(
@@ -245,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_cannot_run_is_described_before_its_mistake() {
+    fn of_a_session_that_cannot_run_the_mistake_alone_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.ron");
         std::fs::write(&path, "(lanes: [(name: \"a\", layer: \"ovq\", params: {\"n_max\": 0})])").unwrap();
@@ -253,7 +250,7 @@ mod tests {
         let error = Args { file: path.clone(), json: false }.execute(&mut out).unwrap_err();
         let expected = "1:54: in `lanes[0].params.n_max`: a.n_max is 0, but must be from 1 to 16384";
         assert_eq!(error.to_string(), format!("{}:{expected}", path.display()));
-        assert!(String::from_utf8(out).unwrap().starts_with("a session of version 2, seed 0, backend auto\nsource: capture bundled"));
+        assert_eq!(out, b"", "no half of a report");
         std::fs::write(&path, "(source: Task(name: \"needles\"), lanes: [(name: \"a\", layer: \"ovq\", params: {\"n_max\": 256})])")
             .unwrap();
         let text = printed(path.to_str().unwrap(), false);

@@ -7,7 +7,7 @@ use clap::Command;
 use clap_mangen::Man;
 
 use super::source::make_folder;
-use super::{CODES, CliError, NAME};
+use super::{CODES, CliError, NAME, out};
 use crate::export::{ExportError, write_atomic};
 use crate::param::nearest;
 
@@ -35,6 +35,7 @@ impl Args {
             };
             return Ok(out.write_all(&page)?);
         };
+        out::folder("--out", folder, "the pages go into a folder").map_err(CliError::Usage)?;
         make_folder(folder)?;
         for command in std::iter::once(&program).chain(program.get_subcommands()) {
             let (text, path) = (page(command)?, folder.join(format!("{}.1", title(command))));

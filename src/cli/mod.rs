@@ -16,6 +16,7 @@ mod events;
 mod gallery;
 mod inspect;
 mod man;
+mod out;
 #[cfg(feature = "gui")]
 mod picture;
 mod run;
@@ -26,6 +27,7 @@ mod set;
 mod source;
 mod sweep;
 mod table;
+mod talk;
 mod verify;
 mod window;
 
@@ -163,11 +165,18 @@ Examples:
   mnemoscope screenshot lesson:ovq@3 --out step.png   a step of a lesson, as it begins
 
 A panel is drawn alone, with a caption. SVG has vector marks and real text, needs no adapter, and runs a session that leaves the
-backend open on the CPU: the same session gives the same file. Both kinds hold a title, a description (the caption, and what each plot
-shows), the step, the program's version and the SHA-256 of the session as text.
+backend open on the CPU: the same session gives the same file. Both kinds hold a title, a description (the caption, what each plot
+shows, and of a step of a lesson its words), the step, the program's version and the SHA-256 of the session as text.";
 
-PANELS: growth, assignments, map, health, counts, sre, residency, retention, shares, reads, events, moments, notes, formula, sweep,
-state, channel, recall.";
+/// The longest line of a help that is put together, in letters.
+#[cfg(feature = "gui")]
+const HELP_WIDTH: usize = 134;
+
+/// The examples of `screenshot`, and every panel that there is.
+#[cfg(feature = "gui")]
+fn screenshot_examples() -> String {
+    format!("{SCREENSHOT_EXAMPLES}\n\n{}", picture::panels(HELP_WIDTH))
+}
 
 #[cfg(feature = "gui")]
 const ANIMATE_EXAMPLES: &str = "\
@@ -176,8 +185,9 @@ Examples:
   mnemoscope animate session.ron --from 8 --to 24 --fps 12 --size 1280x800 --out playback.png
   mnemoscope animate session.ron --panel map --every 4 --scale 2 --out frames/
 
-A name that ends in .png is one APNG, which browsers play; any other is a folder for frame-0001.png and so on. The last frame is always
-the step of --to. Frames are written as they are made, and nothing is left of an animation that was stopped.";
+A name that ends in .png or .apng is one APNG, which browsers play; any other is a folder for frame-0001.png and so on, and is not called
+as a file is (x.svg). The last frame is always the step of --to. Frames are written as they are made, and nothing is left of an animation
+that was stopped.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -274,7 +284,7 @@ enum Command {
     Animate(animate::Args),
     /// Draw the window or one panel into a PNG or an SVG, with no display.
     #[cfg(feature = "gui")]
-    #[command(after_help = SCREENSHOT_EXAMPLES, after_long_help = long(SCREENSHOT_EXAMPLES))]
+    #[command(after_help = screenshot_examples(), after_long_help = long(&screenshot_examples()))]
     Screenshot(screenshot::Args),
 }
 
@@ -312,7 +322,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("mnemoscope: {error}");
+            talk::say!("mnemoscope: {error}");
             ExitCode::from(error.code())
         }
     }

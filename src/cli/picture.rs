@@ -6,8 +6,7 @@ use std::sync::atomic::AtomicBool;
 use clap::ValueEnum;
 use thiserror::Error;
 
-use super::CliError;
-use super::source;
+use super::{CliError, source};
 use crate::app::App;
 use crate::app::lesson::session_of;
 use crate::app::offscreen::{Setting, Stage, Unsettled};
@@ -16,12 +15,12 @@ use crate::app::picture::caption::session_hash;
 use crate::app::picture::film::FilmError;
 use crate::app::picture::painter::PaintError;
 use crate::export::WriteError;
-use crate::panel::choices;
+use crate::panel::{PANELS, choices};
 use crate::session::file::SessionError;
-use crate::session::lesson;
-use crate::session::plan::Plan;
+use crate::session::lesson::{self, Lesson};
+use crate::session::plan::{Plan, load_stream};
 use crate::session::saved::{self, is_saved};
-use crate::session::{BackendChoice, Choice, Chosen, Session, put_over};
+use crate::session::{BackendChoice, Choice, Chosen, Session, View, put_over};
 use crate::stream::capture::BUNDLED;
 
 /// What the picture is of.
@@ -29,7 +28,7 @@ use crate::stream::capture::BUNDLED;
 pub struct Shared {
     /// A session, a capture, `bundled`, `gallery:NAME`, or a step of a lesson inside the program: `lesson:ovq@3`
     pub session: PathBuf,
-    /// One panel alone, with a caption, in place of the window; a wrong name is answered with the nearest right one
+    /// One panel alone, with a caption, in place of the window, by its name or its title; a wrong one is answered with the nearest name
     #[arg(long, value_name = "NAME", value_parser = panel)]
     pub panel: Option<Subject>,
     /// Choose inside a panel, as a session does in `view.choices`: `state.view=collisions`; may be given several times
@@ -121,6 +120,7 @@ impl Shared {
     /// The window on the session, its run complete, and the stage that it is on; `svg`: one that needs no adapter.
     pub fn open(&self, svg: bool, cancel: &AtomicBool) -> Result<(Stage, App), PictureError> {
         let (session, mut stage) = self.stage(svg)?;
+        self.check_view(&session)?;
         let mut app = self.app(&stage, session.clone())?;
         stage.settle(&mut app, cancel).map_err(|error| self.why(error, &session))?;
         Ok((stage, app))
@@ -135,6 +135,22 @@ impl Shared {
             return Ok(stage.app_showing(saved, self.session.clone())?);
         }
         Ok(stage.app(session, Some(self.session.clone()))?)
+    }
+
+    /// Holds what the file looks at against its stream, before the run. What cannot be loaded is left to the run, which says why.
+    fn check_view(&self, session: &Session) -> Result<(), PictureError> {
+        if session.view == View::default() || is_saved(&self.session) || lesson_step(&self.session).is_some() {
+            return Ok(());
+        }
+        let Ok(stream) = load_stream(session, self.session.parent()) else { return Ok(()) };
+        source::check_view(&self.session, |_| true, &stream).map_err(|e| PictureError::Plan(e.to_string()))
+    }
+
+    /// What the step of a lesson says, where the picture is of one.
+    pub fn lesson_words(&self) -> Option<String> {
+        let (lesson, at) = lesson_step(&self.session)?.ok()?;
+        let step = &lesson.steps[at];
+        Some(format!("{}\nStep {} of {}, {}: {}", lesson.about, at + 1, lesson.steps.len(), step.title, step.text))
     }
 
     /// What a session that does not run has wrong, with its place in the file, where that is what is wrong.
@@ -160,7 +176,12 @@ impl Shared {
         let mut session = of_lesson(&self.session).unwrap_or_else(|| Session::open(&self.session).map_err(Into::into))?;
         // The picture is of the session as it is in its file, as where only another step is asked for.
         let hash = session_hash(&session);
-        put_over(&mut session.view.choices, &self.choices());
+        let chosen = self.choices();
+        if let Some(wrong) = choices::lost_lanes(&chosen, &session.lanes).into_iter().next() {
+            let name = wrong.name.unwrap_or_default();
+            return Err(PictureError::Usage(format!("--choose {}.{name}: {}", wrong.panel, wrong.reason)));
+        }
+        put_over(&mut session.view.choices, &chosen);
         let subject = self.panel.unwrap_or_default();
         let dark = self.theme.map_or(!svg && subject == Subject::Window, |theme| theme == Theme::Dark);
         let setting = Setting {
@@ -180,21 +201,40 @@ impl Shared {
 
 /// The session of a step of a lesson inside the program, the first where none is named; nothing for a path that names no lesson.
 fn of_lesson(path: &Path) -> Option<Result<Session, PictureError>> {
-    let text = path.to_str()?.strip_prefix(lesson::PREFIX)?;
-    let (name, step) = text.split_once('@').unwrap_or((text, "1"));
-    Some(step_of_lesson(name, step).map_err(PictureError::Usage))
+    Some(lesson_step(path)?.map(|(lesson, at)| session_of(lesson, at)).map_err(PictureError::Usage))
 }
 
-fn step_of_lesson(name: &str, step: &str) -> Result<Session, String> {
+/// The lesson inside the program that a path names, and its step, from 0.
+fn lesson_step(path: &Path) -> Option<Result<(&'static Lesson, usize), String>> {
+    let text = path.to_str()?.strip_prefix(lesson::PREFIX)?;
+    let (name, step) = text.split_once('@').unwrap_or((text, "1"));
+    Some(step_of_lesson(name, step))
+}
+
+fn step_of_lesson(name: &str, step: &str) -> Result<(&'static Lesson, usize), String> {
     let unknown = || {
         let names = lesson::lessons().iter().map(|(name, _)| *name);
         format!("there is no lesson `{name}` inside the program; there are {}", source::known(name, names))
     };
-    let found = lesson::lesson(name).ok_or_else(unknown)?;
+    let found: &'static Lesson = lesson::lesson(name).ok_or_else(unknown)?;
     let last = found.steps.len();
     let step: Option<usize> = step.parse().ok().filter(|step| (1..=last).contains(step));
     let step = step.ok_or_else(|| format!("the lesson `{name}` has the steps 1 to {last}: `lesson:{name}@{last}` is its last"))?;
-    Ok(session_of(found, step - 1))
+    Ok((found, step - 1))
+}
+
+/// The panels by name, and by title where that is another word: what `--panel` takes. In lines of at most `width` letters.
+pub fn panels(width: usize) -> String {
+    let mut lines = vec!["PANELS:".to_owned()];
+    for (at, panel) in PANELS.iter().enumerate() {
+        let title = if panel.title.to_lowercase() == panel.name { String::new() } else { format!(" ({})", panel.title) };
+        let word = format!("{}{title}{}", panel.name, if at + 1 < PANELS.len() { "," } else { "." });
+        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= width) {
+            Some(line) => *line += &format!(" {word}"),
+            None => lines.push(word),
+        }
+    }
+    lines.join("\n")
 }
 
 fn panel(name: &str) -> Result<Subject, String> {
@@ -234,6 +274,32 @@ mod tests {
         assert!(choice("state=collisions").is_err_and(|e| e.contains("state.view=collisions")));
         assert!(choice("state.view=colisions").is_err_and(|e| e.ends_with("the nearest is `collisions`")));
         assert!(choice("stat.view=map").is_err_and(|e| e.ends_with("the nearest is `state`")));
+    }
+
+    #[test]
+    fn every_panel_is_named_in_the_help() {
+        let text = panels(60);
+        assert!(text.lines().all(|line| line.len() <= 60), "{text}");
+        let flat = text.replace('\n', " ");
+        let words: Vec<&str> = flat.strip_prefix("PANELS: ").and_then(|t| t.strip_suffix('.')).unwrap().split(", ").collect();
+        assert_eq!(words.len(), PANELS.len(), "{text}");
+        for (word, entry) in words.iter().zip(PANELS) {
+            let name = word.split(' ').next().unwrap();
+            assert_eq!(Subject::panel(name), Ok(Subject::Panel(entry.name)), "{word}");
+            assert_eq!(Subject::panel(entry.title), Ok(Subject::Panel(entry.name)), "{word}");
+        }
+        assert!(words.contains(&"notes") && words.contains(&"residency (Cache)"), "{text}");
+    }
+
+    #[test]
+    fn the_words_of_a_lesson_are_those_of_its_step() {
+        let shared =
+            |session: &str| Shared { session: session.into(), panel: None, choose: Vec::new(), size: None, scale: None, theme: None };
+        let found = lesson::lesson("ovq").unwrap();
+        let words = shared("lesson:ovq@3").lesson_words().unwrap();
+        assert!(words.starts_with(&found.about) && words.ends_with(&found.steps[2].text), "{words}");
+        assert!(words.contains(&format!("\nStep 3 of 9, {}: ", found.steps[2].title)), "{words}");
+        assert_eq!((shared("lesson:ovq@99").lesson_words(), shared("gallery:ties").lesson_words()), (None, None));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::source::{self, Backend, Bar, Source, interrupted};
-use super::{CliError, saved, table};
+use super::talk::{self, say};
+use super::{CliError, out, saved};
 use crate::engine::headless::RunResult;
 use crate::export::{self, ArrayFormats, Request, TableFormats, Writes, Written};
 use crate::metric::{Running, Summary};
@@ -85,6 +86,9 @@ pub enum Tables {
 impl Args {
     /// Runs, writes, and prints the names of the files.
     pub fn execute(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        if let Some(folder) = &self.out {
+            out::folder("--out", folder, "a trace goes into a folder").map_err(CliError::Usage)?;
+        }
         let plan = self.source.plan(self.backend.map(Into::into))?;
         let request = self.request(&plan)?;
         // Before the work, not after it: a folder that cannot be is said at once.
@@ -100,14 +104,14 @@ impl Args {
         }
         let cancel = interrupted()?;
         let result = source::run(&plan, &cancel)?;
-        tell(&plan, &result)?;
+        tell(&plan, &result);
         if let Some(sentence) = saved::compare(&self.source.session, &plan, &result)? {
-            eprintln!("{sentence}");
+            say!("{sentence}");
         }
         if let Some(file) = &self.save {
             saved::write(file, self.source.session.parent(), &plan, &result, &cancel)?;
             if self.json {
-                eprintln!("Wrote {}", file.display());
+                say!("Wrote {}", file.display());
             } else {
                 writeln!(out, "{}", file.display())?;
             }
@@ -118,7 +122,7 @@ impl Args {
         let written = export::trace(&plan, &result.traces, &result.states, &request, folder, &mut progress, &cancel)?;
         drop(bar);
         for sentence in &written.left_out {
-            eprintln!("{sentence}");
+            say!("{sentence}");
         }
         if self.json {
             writeln!(out, "{:#}", as_json(&plan, &result, &written))?;
@@ -142,7 +146,8 @@ impl Args {
         let (from, to) = (self.from.unwrap_or(0), self.to.unwrap_or(total));
         if from >= to || to > total {
             return Err(CliError::Usage(format!(
-                "--from {from} --to {to}: there are the writes 0 to {total}, and --from must be below --to"
+                "--from {from} --to {to}: the writes are {}; --from is the first that is kept, --to the one before which it ends, at most {total}",
+                if total == 1 { "0 alone".to_owned() } else { format!("0 to {}", total.saturating_sub(1)) }
             )));
         }
         let find = |name: &String| {
@@ -191,10 +196,10 @@ fn as_json(plan: &Plan, result: &RunResult, written: &Written) -> Value {
 }
 
 /// Backend, notes, and a line a lane, on standard error.
-fn tell(plan: &Plan, result: &RunResult) -> std::io::Result<()> {
-    eprintln!("{}, on {} ({}).", plan.stream.labels().title, result.backend.adapter, result.backend.reason);
+fn tell(plan: &Plan, result: &RunResult) {
+    say!("{}, on {} ({}).", plan.stream.labels().title, result.backend.adapter, result.backend.reason);
     for note in result.notes.iter().chain(plan.lanes.iter().flat_map(|l| &l.notes)) {
-        eprintln!("{note}");
+        say!("{note}");
     }
     let row = |((lane, trace), seconds): ((&PlanLane, &LaneTrace), &f64)| {
         let score = summary(plan, trace).map(score).unwrap_or_default();
@@ -203,7 +208,7 @@ fn tell(plan: &Plan, result: &RunResult) -> std::io::Result<()> {
     let rows: Vec<Vec<String>> = plan.lanes.iter().zip(&result.traces).zip(&result.seconds).map(row).collect();
     let heads = plan.stream.query_heads();
     let score = if heads > 1 { format!("score, {heads} query heads together") } else { "score".to_owned() };
-    table::write(&mut std::io::stderr().lock(), &["lane", "layer", ">ms", &score], &rows)
+    talk::table(&["lane", "layer", ">ms", &score], &rows);
 }
 
 /// A lane's score in words.

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::CliError;
 use super::source::Bar;
+use super::{CliError, out};
 use crate::engine::headless::RunResult;
 use crate::export::{ExportError, WriteError};
 use crate::session::plan::Plan;
@@ -12,10 +12,7 @@ use crate::session::saved::{self, EXTENSION, Saving};
 
 /// Checks, before the work, that a session with its trace can be called so.
 pub fn check_name(path: &Path) -> Result<(), CliError> {
-    let fits = path.extension().is_some_and(|e| e == EXTENSION);
-    if !fits {
-        return Err(CliError::Usage(format!("--save {}: a session with its trace is called FILE.{EXTENSION}", path.display())));
-    }
+    out::file("--save", path, "the name of a session with its trace", &[EXTENSION]).map_err(CliError::Usage)?;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     if folder.is_some_and(|f| !f.is_dir()) {
         let error = WriteError { file: path.display().to_string(), reason: "its folder is not there".to_owned() };

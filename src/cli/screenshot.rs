@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use super::picture::{PictureError, Shared};
-use super::{CliError, source};
+use super::{CliError, out, source};
 use crate::app::App;
 use crate::app::command::{TimeCommand, ViewCommand};
 use crate::app::offscreen::{Stage, Unsettled};
@@ -42,7 +42,8 @@ impl Args {
     }
 
     fn write(&self, stage: &mut Stage, app: &App, svg: bool) -> Result<(), PictureError> {
-        let caption = stage.caption(app).ok_or_else(|| Unsettled::Run("there is no run to show".to_owned()))?;
+        let mut caption = stage.caption(app).ok_or_else(|| Unsettled::Run("there is no run to show".to_owned()))?;
+        caption.about = self.shared.lesson_words().unwrap_or(caption.about);
         if svg {
             file::write_text(&self.out, &stage.svg(&caption))?;
         } else {
@@ -52,11 +53,8 @@ impl Args {
     }
 
     fn is_svg(&self) -> Result<bool, PictureError> {
-        let is = |kind: &str| self.out.extension().is_some_and(|e| e.eq_ignore_ascii_case(kind));
-        if is("svg") || is("png") {
-            return Ok(is("svg"));
-        }
-        Err(PictureError::Usage(format!("--out is {}: a picture's name ends in .png or .svg", self.out.display())))
+        out::file("--out", &self.out, "a picture's name", &["png", "svg"]).map_err(PictureError::Usage)?;
+        Ok(out::ends_in(&self.out, "svg"))
     }
 
     /// Puts the playhead and the selection where they are wanted.

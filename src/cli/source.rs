@@ -12,7 +12,9 @@ use crate::engine::headless::{self, RunResult};
 use crate::export::{ExportError, WriteError};
 use crate::param::nearest;
 use crate::session::plan::Plan;
-use crate::session::{self, BackendChoice, Session};
+use crate::session::saved::is_saved;
+use crate::session::{self, BackendChoice, Session, view};
+use crate::stream::Stream;
 
 /// A session or capture, with changes.
 #[derive(Debug, clap::Args)]
@@ -55,8 +57,25 @@ impl Source {
     pub fn plan(&self, backend: Option<BackendChoice>) -> Result<Arc<Plan>, CliError> {
         let (mut session, base) = self.open()?;
         session.backend = backend.unwrap_or(session.backend);
-        Plan::new(&session, base).map(Arc::new).map_err(|e| CliError::plan(&self.session, e))
+        let plan = Plan::new(&session, base).map_err(|e| CliError::plan(&self.session, e))?;
+        self.check_view(&session, &plan.stream)?;
+        Ok(Arc::new(plan))
     }
+
+    /// Holds what the file looks at against its stream, where the stream is the file's own: one that was made shorter here (`--set`, another
+    /// capture) makes no file wrong, and what a window has saved with its trace is as it was.
+    pub fn check_view(&self, session: &Session, stream: &Stream) -> Result<(), CliError> {
+        check_view(&self.session, |own| own.source == session.source, stream)
+    }
+}
+
+/// Holds the view of the session in a file against `stream`, where that is the stream `of` the session.
+pub fn check_view(file: &Path, of: impl FnOnce(&Session) -> bool, stream: &Stream) -> Result<(), CliError> {
+    if is_saved(file) {
+        return Ok(());
+    }
+    let own = Session::open(file)?;
+    if of(&own) { view::check(&own, stream).map_err(|e| CliError::plan(file, e)) } else { Ok(()) }
 }
 
 /// `--backend`.

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::CliError;
 use super::source::{Backend, Bar, Source, interrupted, make_folder_of};
+use super::talk::say;
+use super::{CliError, out};
 use crate::engine::sweep::file::{Shard, Store};
 use crate::engine::sweep::{Axis, Row, Scorer, Spec, Sweep, SweepError, Witness};
 use crate::engine::{Devices, RunError};
@@ -48,6 +49,7 @@ pub struct Args {
 impl Args {
     /// Does what is missing, writes the file and prints its name.
     pub fn execute(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        out::file("--out", &self.out, "the name of a sweep's table", &["parquet"]).map_err(CliError::Usage)?;
         let (session, base) = self.source.open()?;
         let usage = |e: crate::engine::sweep::SpecError| CliError::Usage(format!("--vary: {e}"));
         let axes = self.vary.iter().map(|v| Axis::parse(&session, v)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
@@ -61,9 +63,9 @@ impl Args {
         let store = Store::open(&self.out, self.shard, &sweep, scorer.backend().gpu)?;
         let missing = store.missing(&sweep, self.shard);
         let backend = scorer.backend();
-        eprintln!("On {} ({}).", backend.adapter, backend.reason);
+        say!("On {} ({}).", backend.adapter, backend.reason);
         let done_before = store.done();
-        eprintln!("{} pieces of work, {} done before, {} to do here.", sweep.pieces().len(), done_before, missing.len());
+        say!("{} pieces of work, {} done before, {} to do here.", sweep.pieces().len(), done_before, missing.len());
         // Before the work, not after it: a file that cannot be written is said at once.
         let mut keeper =
             Keeper { store, bar: Bar::new("pieces"), saved: Instant::now(), scored: 0, failed: Vec::new(), unable: Vec::new() };
@@ -74,10 +76,10 @@ impl Args {
         let Keeper { store, bar, scored, failed, unable, .. } = keeper;
         drop(bar);
         for sentence in &failed {
-            eprintln!("{sentence}");
+            say!("{sentence}");
         }
         if let Err(SweepError::Run(RunError::Cancelled)) = &end {
-            eprintln!("Stopped with {scored} more pieces done; the same command goes on from there.");
+            say!("Stopped with {scored} more pieces done; the same command goes on from there.");
         }
         end.map_err(|e| self.failed(e))?;
         if self.json {

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use super::source::{Bar, Source, interrupted};
+use super::talk::say;
 use super::{CliError, table};
 use crate::engine::lockstep::{self, ChannelReport, LaneReport, Place, Report};
 
@@ -25,7 +26,7 @@ impl Args {
         let bar = Bar::new("chunks");
         let report = lockstep::run(&plan, |p| bar.show(p.writes as u64, p.total as u64), &cancel)?;
         drop(bar);
-        eprintln!("First: {}. Second: {}.", report.first, report.second);
+        say!("First: {}. Second: {}.", report.first, report.second);
         if self.json {
             let text = serde_json::to_string_pretty(&report).map_err(std::io::Error::from)?;
             writeln!(out, "{text}")?;

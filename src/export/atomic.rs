@@ -22,6 +22,23 @@ impl WriteError {
     pub fn of(path: &Path, error: &std::io::Error) -> Self {
         Self { file: path.display().to_string(), reason: error.to_string() }
     }
+
+    /// What went wrong where something that is to become `path` was to begin, under a name of its own, in `folder`: what is wrong with the
+    /// folder, in words.
+    #[must_use]
+    pub fn beside(path: &Path, folder: &Path, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind::{NotADirectory, NotFound};
+        let shown = folder.display();
+        // The first part of the way that is there, which may be a file.
+        let there = folder.ancestors().find(|p| p.exists()).filter(|p| !p.is_dir());
+        let reason = match (error.kind(), there) {
+            (NotFound | NotADirectory, Some(file)) => format!("{} is not a folder", file.display()),
+            (NotFound, None) => format!("the folder {shown} does not exist"),
+            // The error itself names a file that nobody has heard of.
+            (kind, _) => format!("no file can be made in the folder {shown}: {kind}"),
+        };
+        Self { file: path.display().to_string(), reason }
+    }
 }
 
 /// Writes a file through `fill`: into a temporary file of the same folder, which takes the name `path` once everything is on
@@ -40,7 +57,7 @@ pub fn write_atomic(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut File>) ->
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut temporary = builder.tempfile_in(folder).map_err(failed)?;
+    let mut temporary = builder.tempfile_in(folder).map_err(|e| WriteError::beside(path, folder, &e))?;
     let mut writer = BufWriter::with_capacity(1 << 16, temporary.as_file_mut());
     fill(&mut writer).and_then(|()| writer.flush()).map_err(failed)?;
     drop(writer);
@@ -70,7 +87,15 @@ mod tests {
     #[test]
     fn a_missing_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
+        let said = |path: &Path| write_atomic(path, |_| Ok(())).unwrap_err().to_string();
         let path = folder.path().join("no").join("a.txt");
-        assert!(write_atomic(&path, |_| Ok(())).unwrap_err().to_string().starts_with(&path.display().to_string()));
+        let missing = format!("the folder {} does not exist", folder.path().join("no").display());
+        assert_eq!(said(&path), format!("{}: cannot be written: {missing}", path.display()));
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for path in [file.join("a.txt"), file.join("deep/a.txt")] {
+            assert_eq!(said(&path), format!("{}: cannot be written: {} is not a folder", path.display(), file.display()));
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

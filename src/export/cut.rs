@@ -199,8 +199,10 @@ impl Cut {
             Writes::All => Runs::one(0..total),
             Writes::Range(range) if range.start >= range.end || range.end > total => {
                 return wrong(format!(
-                    "the writes {} to {} were asked for; there are the writes 0 to {total}, and the first must be below the second",
-                    range.start, range.end
+                    "the writes from {} on and before {} were asked for; the last one is {}, and the first must be below the second",
+                    range.start,
+                    range.end,
+                    total.saturating_sub(1)
                 ));
             }
             Writes::Range(range) => Runs::one(range.clone()),

@@ -56,7 +56,7 @@ impl<'a> Staging<'a> {
     /// If the folder cannot be written to.
     pub fn begin(folder: &'a Folder) -> Result<Self, WriteError> {
         let stage = tempfile::Builder::new().prefix(".mnemoscope-").suffix(".part").tempdir_in(&folder.path);
-        Ok(Self { folder, stage: stage.map_err(|e| WriteError::of(&folder.path, &e))?, names: Vec::new() })
+        Ok(Self { folder, stage: stage.map_err(|e| WriteError::beside(&folder.path, &folder.path, &e))?, names: Vec::new() })
     }
 
     /// Begins a file.

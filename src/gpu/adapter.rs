@@ -104,21 +104,29 @@ pub(super) fn open(choice: BackendChoice) -> Result<(Gpu, String), GpuError> {
         return Err(GpuError::NoAdapter("this machine has none".to_owned()));
     }
     let names: Vec<String> = found.iter().map(|(s, _)| s.title()).collect();
-    let mut last = GpuError::NoAdapter(format!("only software is here: {}; `gpu` asks for it all the same", names.join(", ")));
+    let none = GpuError::NoAdapter(format!("only software is here: {}; `gpu` asks for it all the same", names.join(", ")));
+    let mut refused: Option<GpuError> = None;
     for (summary, adapter) in found {
         if choice == BackendChoice::Auto && !summary.real {
             continue;
         }
         let reason = if summary.real { "a real GPU" } else { "asked for; software, no real GPU is here" }.to_owned();
         match device(&summary, &adapter) {
-            Ok(gpu) => return Ok((gpu, reason)),
+            Ok(gpu) => {
+                if let Some(earlier) = refused {
+                    log::warn!("{earlier}");
+                }
+                return Ok((gpu, reason));
+            }
+            // The last one is said by whoever asked: here it would be said twice.
             Err(error) => {
-                log::warn!("{error}");
-                last = error;
+                if let Some(earlier) = refused.replace(error) {
+                    log::warn!("{earlier}");
+                }
             }
         }
     }
-    Err(last)
+    Err(refused.unwrap_or(none))
 }
 
 fn device(summary: &AdapterSummary, adapter: &wgpu::Adapter) -> Result<Gpu, GpuError> {

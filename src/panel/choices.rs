@@ -5,7 +5,7 @@
 
 use super::{LaneChoice, PANELS, Panel, PanelEntry, WindowLane};
 use crate::param::nearest;
-use crate::session::{Choice, Chosen};
+use crate::session::{Choice, Chosen, LaneSpec};
 use crate::widget::range::RangeControl;
 use crate::widget::symlog::SymlogControl;
 
@@ -25,6 +25,8 @@ enum Act<'a> {
     Make { wanted: &'a Choice, names: Vec<&'static str>, wrong: Vec<Wrong> },
     /// A lane is called otherwise now.
     Rename { from: &'a str, to: &'a str },
+    /// Writes down which choices are lanes.
+    Lanes(Vec<&'static str>),
 }
 
 /// A choice that cannot be made.
@@ -83,6 +85,10 @@ impl Choices<'_> {
             now.rename(from, to);
             return;
         }
+        if let Act::Lanes(names) = &mut self.act {
+            names.push(name);
+            return;
+        }
         let window = self.window;
         let mut own = now.by_hand(window).map(str::to_owned);
         self.words(name, &mut own);
@@ -126,7 +132,7 @@ impl Choices<'_> {
                     None => {}
                 }
             }
-            Act::Rename { .. } => {}
+            Act::Rename { .. } | Act::Lanes(_) => {}
         }
     }
 }
@@ -134,7 +140,10 @@ impl Choices<'_> {
 /// `x` is none of these, with the nearest.
 fn none_of<'a>(text: &str, all: impl Iterator<Item = &'a str> + Clone) -> String {
     let list = all.clone().map(|a| format!("`{a}`")).collect::<Vec<_>>().join(", ");
-    match nearest(&text.to_lowercase(), all) {
+    let lower = text.to_lowercase();
+    // Names of lanes have capitals.
+    let near = all.clone().find(|a| a.to_lowercase() == lower).or_else(|| nearest(text, all.clone())).or_else(|| nearest(&lower, all));
+    match near {
         Some(near) => format!("`{text}` is none of {list}; the nearest is `{near}`"),
         None => format!("`{text}` is none of {list}"),
     }
@@ -189,10 +198,61 @@ pub fn wrong(chosen: &Chosen) -> Vec<Wrong> {
     for (name, wanted) in chosen {
         match PANELS.iter().find(|p| p.name == name) {
             Some(entry) => all.extend(make(entry, &mut *(entry.make)(), wanted, WindowLane::default())),
-            None => all.push(Wrong { panel: name.clone(), name: None, reason: none_of(name, PANELS.iter().map(|p| p.name)) }),
+            None => all.push(Wrong { panel: name.clone(), name: None, reason: no_panel(name) }),
         }
     }
     all
+}
+
+/// There is no panel of this name; one whose tab is called so is the nearest.
+fn no_panel(name: &str) -> String {
+    let names = PANELS.iter().map(|p| p.name);
+    match PanelEntry::titled(name) {
+        Some(entry) => {
+            format!(
+                "`{name}` is none of {}; the nearest is `{}`",
+                names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "),
+                entry.name
+            )
+        }
+        None => none_of(name, names),
+    }
+}
+
+/// The choices of lanes that are not among `lanes`.
+#[must_use]
+pub fn lost_lanes(chosen: &Chosen, lanes: &[LaneSpec]) -> Vec<Wrong> {
+    let mut lost = Vec::new();
+    for (panel, choice) in chosen {
+        let Some(entry) = PANELS.iter().find(|p| p.name == panel) else { continue };
+        for name in of_lanes(entry) {
+            let Some(lane) = choice.get(name).filter(|lane| lanes.iter().all(|l| l.name != **lane)) else { continue };
+            let reason = format!("there is no such lane: {}", none_of(lane, lanes.iter().map(|l| l.name.as_str())));
+            lost.push(Wrong { panel: panel.clone(), name: Some(name.to_owned()), reason });
+        }
+    }
+    lost
+}
+
+/// Leaves the choices out whose lanes are gone.
+pub fn forget_lost_lanes(chosen: &mut Chosen, lanes: &[LaneSpec]) {
+    for Wrong { panel, name, .. } in lost_lanes(chosen, lanes) {
+        if let (Some(choice), Some(name)) = (chosen.get_mut(&panel), name) {
+            choice.remove(&name);
+        }
+    }
+    chosen.retain(|_, choice| !choice.is_empty());
+}
+
+/// Which choices of a panel are lanes.
+fn of_lanes(entry: &PanelEntry) -> Vec<&'static str> {
+    let mut choices = Choices { act: Act::Lanes(Vec::new()), window: WindowLane::default() };
+    let mut panel = (entry.make)();
+    panel.choices(&mut choices);
+    match choices.act {
+        Act::Lanes(names) => names,
+        _ => Vec::new(),
+    }
 }
 
 /// What each panel named here shows by itself, of what is chosen in it.
@@ -267,6 +327,7 @@ mod tests {
             all[0].reason.clone()
         };
         assert!(only(&chosen("stat", "view", "x")).ends_with("the nearest is `state`"));
+        assert!(only(&chosen("Cache", "view", "x")).ends_with("the nearest is `residency`"), "a panel's title is not its name here");
         assert!(only(&chosen("state", "vew", "x")).ends_with("the nearest is `view`"));
         assert_eq!(
             only(&chosen("state", "view", "Colisions")),
@@ -287,6 +348,28 @@ mod tests {
         assert_eq!(told(entry, &mut *panel, WindowLane::default()), lane("LoLA"));
         rename(&mut *panel, "LoLA", "mine");
         assert_eq!(told(entry, &mut *panel, WindowLane::default()), lane("mine"));
+    }
+
+    #[test]
+    fn a_choice_of_a_lane_that_is_gone_is_found_and_forgotten() {
+        use crate::param::Params;
+        let lanes = [LaneSpec::new("LoLA", "lola", Params::default())];
+        let mut all = chosen("residency", "lane of the text", "Lola");
+        assert_eq!(
+            lost_lanes(&all, &lanes).into_iter().map(|w| (w.panel, w.name, w.reason)).collect::<Vec<_>>(),
+            [(
+                "residency".to_owned(),
+                Some("lane of the text".to_owned()),
+                "there is no such lane: `Lola` is none of `LoLA`; the nearest is `LoLA`".to_owned()
+            )]
+        );
+        crate::session::put_over(&mut all, &chosen("residency", "lane", "LoLA"));
+        crate::session::put_over(&mut all, &chosen("shares", "lane", "gone"));
+        crate::session::put_over(&mut all, &chosen("state", "view", "collisions"));
+        forget_lost_lanes(&mut all, &lanes);
+        let mut kept = chosen("residency", "lane", "LoLA");
+        kept.extend(chosen("state", "view", "collisions"));
+        assert_eq!(all, kept);
     }
 
     #[test]

@@ -80,6 +80,15 @@ pub struct PanelEntry {
     pub make: fn() -> Box<dyn Panel>,
 }
 
+impl PanelEntry {
+    /// The panel whose tab is called so, in whatever case.
+    #[must_use]
+    pub fn titled(title: &str) -> Option<&'static Self> {
+        let title = title.trim().to_lowercase();
+        PANELS.iter().find(|p| p.title.to_lowercase() == title)
+    }
+}
+
 /// One lane as panels see it.
 #[derive(Debug, Clone, Copy)]
 pub struct LaneLook<'a> {

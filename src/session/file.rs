@@ -321,6 +321,18 @@ fn path_text(path: &serde_path_to_error::Path) -> String {
     if text == "." || text == "?" { String::new() } else { text.trim_end_matches(".?").to_owned() }
 }
 
+/// What stands before a panel's name on the way to what is chosen in it.
+const CHOICES: &str = "choices.";
+
+/// Choices that stand flat, in words that show the form: each panel has its own in brackets.
+fn nested_choices(path: &str) -> String {
+    let key = path.split_once(CHOICES).map_or(path, |(_, key)| key);
+    let (panel, name) = key.split_once('.').unwrap_or((key, "view"));
+    format!(
+        "what is chosen in a panel stands in brackets of its own, `\"{panel}\": {{\"{name}\": \"..\"}}`, as in `choices: {{\"state\": {{\"view\": \"collisions\"}}}}`"
+    )
+}
+
 impl Mistake {
     fn place(&self) -> (usize, usize) {
         (self.error.span.start.line, self.error.span.start.col)
@@ -340,6 +352,7 @@ impl Mistake {
             E::NoSuchEnumVariant { found, expected, .. } => format!("`{found}` is not possible here; {}", known(found, expected)),
             E::MissingStructField { field, .. } => format!("the field `{field}` is missing"),
             E::DuplicateStructField { field, .. } => format!("the field `{field}` is there twice"),
+            E::ExpectedMap if self.path.contains(CHOICES) => nested_choices(&self.path),
             other => other.to_string(),
         };
         let start = self.error.span.start;

@@ -14,6 +14,7 @@ mod migrate;
 pub mod place;
 pub mod plan;
 pub mod saved;
+pub mod view;
 pub mod weights;
 
 use std::collections::BTreeMap;

@@ -94,6 +94,7 @@ impl Way {
             }),
             PlanError::CaptureMissing { .. } | PlanError::CaptureUnread { .. } => Self::of_capture("path"),
             PlanError::CaptureDiffers { .. } => Self::of_capture("sha256"),
+            PlanError::View { way, .. } => way.clone(),
             PlanError::Cancelled => Self::default(),
         }
     }

@@ -10,6 +10,7 @@ use super::file::resolve;
 use super::fitting::{self, SessionSamples};
 use super::hand::{self, Hand};
 use super::memory::{MAX_TRACE_BYTES, in_words};
+use super::place::Way;
 use super::weights::{self, Learned, WeightsError};
 use super::{LaneSpec, MAX_LANES, Session, Source, hash, lanes};
 use crate::layer::{Arrays, KINDS, LayerKind, Setup, kind};
@@ -73,6 +74,9 @@ pub enum PlanError {
     /// There are no keys to fit a lane on.
     #[error("lane `{lane}`: {reason}")]
     Fit { lane: String, reason: String },
+    /// What is looked at is not there: [`super::view::check`].
+    #[error("{reason}")]
+    View { way: Way, reason: String },
     /// It was given up for a newer one.
     #[error("the plan was given up")]
     Cancelled,

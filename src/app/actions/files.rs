@@ -13,9 +13,10 @@ use crate::app::jobs::{Done, Opened, Purpose, Refused, SaveTrace, ToRun};
 use crate::app::layout::PanelLayout;
 use crate::engine::RunId;
 use crate::export::ExportError;
+use crate::panel::choices;
 use crate::session::plan::PlanError;
 use crate::session::saved::{self, Made, Saved};
-use crate::session::{Session, Source, gallery};
+use crate::session::{Session, Source, gallery, view};
 
 impl App {
     /// Files dropped on the window: the first is opened.
@@ -86,9 +87,26 @@ impl App {
             self.save_with_trace(path);
             return;
         }
-        let session = self.session();
+        let session = self.to_save();
         self.saving = Some(session.clone());
         self.jobs.save(session, path, self.base());
+    }
+
+    /// The session as it is to be in a file: what it looks at is in its stream and among its lanes, whatever they were before they were
+    /// edited. A file that looks at what it does not have is not opened again.
+    fn to_save(&self) -> Session {
+        let mut session = self.session();
+        // One that is still loading has the view of its file.
+        if let Some(run) = self.runs.current().filter(|_| self.next_view.is_none()) {
+            if view::same_size(&run.plan.session.source, &session.source) {
+                view::keep_within(&mut session.view, &run.plan.stream);
+            } else {
+                // The stream that it was edited to have is not there yet.
+                view::forget_stream(&mut session.view);
+            }
+        }
+        choices::forget_lost_lanes(&mut session.view.choices, &session.lanes);
+        session
     }
 
     /// Asks what of the run on screen is to be exported, how, and where.
@@ -255,7 +273,7 @@ impl App {
             return;
         };
         let cancel = Arc::new(AtomicBool::new(false));
-        let session = self.session();
+        let session = self.to_save();
         let save = SaveTrace {
             session: session.clone(),
             base: self.base(),

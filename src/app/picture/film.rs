@@ -195,7 +195,8 @@ fn numbered(
             return Err(FilmError::Frames(folder.display().to_string()));
         }
         // In a folder of their own until they are all there: it goes with everything in it, whatever happens.
-        let making = tempfile::Builder::new().prefix(".mnemoscope-").suffix(".part").tempdir_in(folder).map_err(failed)?;
+        let making = tempfile::Builder::new().prefix(".mnemoscope-").suffix(".part").tempdir_in(folder);
+        let making = making.map_err(|e| WriteError::beside(folder, folder, &e))?;
         let digits = steps.len().to_string().len().max(4);
         let names: Vec<String> = (1..=steps.len()).map(|i| format!("frame-{i:0digits$}.png")).collect();
         for (name, &step) in names.iter().zip(steps) {

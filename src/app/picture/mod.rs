@@ -21,7 +21,7 @@ pub mod svg;
 pub mod textures;
 
 use crate::app::layout::entry;
-use crate::panel::PANELS;
+use crate::panel::{PANELS, PanelEntry};
 use crate::param::nearest;
 
 /// Width and height of a figure in points, where nobody asks for others.
@@ -38,17 +38,20 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The panel of this name.
+    /// The panel of this name, or whose tab is called so.
     ///
     /// # Errors
-    /// A sentence with the nearest name, or with all of them.
+    /// A sentence with the name of the nearest, or with all names.
     pub fn panel(name: &str) -> Result<Self, String> {
-        if let Some(entry) = entry(name) {
+        if let Some(entry) = entry(name).or_else(|| PanelEntry::titled(name)) {
             return Ok(Self::Panel(entry.name));
         }
+        let titles: Vec<String> = PANELS.iter().map(|p| p.title.to_lowercase()).collect();
         let names = || PANELS.iter().map(|p| p.name);
-        Err(match nearest(name, names()) {
-            Some(near) => format!("there is no panel `{name}`; the nearest name is `{near}`"),
+        let near = nearest(&name.to_lowercase(), names().chain(titles.iter().map(String::as_str)));
+        let near = near.and_then(|near| entry(near).or_else(|| PanelEntry::titled(near)));
+        Err(match near {
+            Some(near) => format!("there is no panel `{name}`; the nearest name is `{}`", near.name),
             None => format!("there is no panel `{name}`; the panels are {}", names().collect::<Vec<_>>().join(", ")),
         })
     }
@@ -79,6 +82,13 @@ mod tests {
     #[test]
     fn a_panel_that_is_not_there_is_answered_with_the_nearest_name() {
         assert_eq!(Subject::panel("growth"), Ok(Subject::Panel("growth")));
+        let titled = ["Cache", "scores", "Codebook health", "two moments"].map(Subject::panel);
+        assert_eq!(
+            titled,
+            ["residency", "sre", "health", "moments"].map(|name| Ok(Subject::Panel(name))),
+            "the title of a tab names it too"
+        );
+        assert_eq!(Subject::panel("cahce").unwrap_err(), "there is no panel `cahce`; the nearest name is `residency`");
         assert_eq!(Subject::panel("groth").unwrap_err(), "there is no panel `groth`; the nearest name is `growth`");
         let all = Subject::panel("nothing like it").unwrap_err();
         assert!(PANELS.iter().all(|p| all.contains(p.name)), "{all}");
