@@ -139,9 +139,9 @@ impl Entry {
 impl Chart {
     /// Takes `size` of `ui`, draws paper, grid, ticks and labels, and returns what the pointer does over the plot area.
     ///
-    /// `describe` says in a sentence what is drawn: screen readers read it, and all of the legend in words after it; tests find the plot
-    /// by it. `legend` stands above the plot at the right, the name of the upward axis at the left; in a narrow plot the legend has a row of its own, in a low
-    /// one it is cut, and what is cut is on hover.
+    /// `describe` says in a sentence what is drawn: screen readers read it, and after it the whole legend in words; tests find the plot by
+    /// it. `legend` stands above the plot at the right, the name of the upward axis at the left; in a narrow plot the legend has a row of
+    /// its own, in a low one it is cut, and what is cut is on hover.
     pub fn show(ui: &mut Ui, size: Vec2, x: Axis, y: Axis, legend: &[Entry], describe: &str) -> (Response, Self) {
         let rows = head_rows(ui, size, &y.label, legend);
         Self::show_under(ui, size, x, y, legend, describe, rows)

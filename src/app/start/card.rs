@@ -172,7 +172,11 @@ mod tests {
         let rows = |text: &str| text.chars().count().div_ceil(10);
         let text = "One is 0.5 of two. Two, say, is more. e.g. three? Yes it is.";
         assert_eq!(text.len(), 60);
-        assert_eq!(sentence_ends(text).collect::<Vec<_>>(), [18, 49], "a number has no end in it, and a sentence no small letter at its start");
+        assert_eq!(
+            sentence_ends(text).collect::<Vec<_>>(),
+            [18, 49],
+            "a number has no end in it, and a sentence no small letter at its start"
+        );
         assert_eq!(fitted(text, 6, rows), text);
         assert_eq!(fitted(text, 5, rows), "One is 0.5 of two. Two, say, is more. e.g. three?");
         assert_eq!(fitted(text, 3, rows), "One is 0.5 of two.", "two of three lines");

@@ -40,9 +40,8 @@ fn chip_width(ui: &Ui, text: &str) -> f32 {
 /// not says 0.
 fn kind_chips(listing: Option<&Listing>, filter: &Filter) -> Vec<(EventKind, String)> {
     let known = |kind: &EventKind| listing.is_none_or(|l| l.kinds.iter().flatten().any(|k| k == kind));
-    let text = |kind: EventKind| {
-        listing.map_or_else(|| kind.title().to_owned(), |l| format!("{} {}", kind.title(), l.of_kind(kind, filter)))
-    };
+    let text =
+        |kind: EventKind| listing.map_or_else(|| kind.title().to_owned(), |l| format!("{} {}", kind.title(), l.of_kind(kind, filter)));
     EventKind::ALL.into_iter().filter(known).map(|kind| (kind, text(kind))).collect()
 }
 
