@@ -25,7 +25,7 @@ admission, answer). The formula: best - second < x, k.Dk of the nearest row minu
 threshold that is NaN, which both mean \"none\". Small normalisers: phi(q)^T s of a read below a size, so that the epsilon of 1e-6 in phi(q)^T H / (phi(q)^T s + 1e-6) \
 counts; in LoLA the state's part alone, once the state holds something. Wrong answers: reads whose nearest code is not the right one. \
 Threshold: any number of a channel of your choice above or below a value.\n\n\
-The chips say how many there are, and leave a kind or a lane out. The strip draws, for every kind, how many fall in each stretch of the stream (darker on light paper, brighter on dark: more). \
+The chips say how many there are, and leave a kind or a lane out; in a low cell they are behind the button Filter. The strip draws, for every kind, how many fall in each stretch of the stream (darker on light paper, brighter on dark: more). \
 Hover for the numbers. In the list a click selects what the event is about; a double click, or Enter, also runs to it.\n\n\
 N runs to the next event of the filter after the playhead, Shift+N to the one before; several at one moment are gone through one by one. Export writes the list as CSV.";
 

@@ -255,7 +255,7 @@ fn nothing(look: &Look<'_>, costs: Costs) -> String {
     )
 }
 
-/// `1 read`, `1,429 reads`.
+/// `1 read`, `1 429 reads`.
 fn reads(n: usize) -> String {
     format!("{} {}", grouped(n as u64), if n == 1 { "read" } else { "reads" })
 }
