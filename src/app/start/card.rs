@@ -105,7 +105,7 @@ impl Text {
 /// Where the sentences of a text end, all but the last.
 fn sentence_ends(text: &str) -> impl DoubleEndedIterator<Item = usize> {
     let ends = text.match_indices(['.', '?', '!']).map(|(at, end)| at + end.len());
-    ends.filter(|end| {
+    ends.filter(move |end| {
         let mut after = text[*end..].chars();
         after.next() == Some(' ') && after.next().is_some_and(|c| !c.is_lowercase())
     })
