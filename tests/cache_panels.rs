@@ -10,7 +10,7 @@ mod panel;
 use std::sync::{Arc, LazyLock};
 
 use eframe::egui::{self, Vec2, vec2};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
 use mnemoscope::app::study::StudyCommand;
@@ -233,6 +233,31 @@ fn every_view_is_sound_at_every_step_and_at_any_size() {
             harness.state_mut().selection.choose_group(&(600..1400).collect::<Vec<_>>());
             harness.state_mut().writes = 1600;
             harness.run();
+        }
+    }
+}
+
+#[test]
+fn views_without_room_on_one_line_are_a_menu_of_the_same_names() {
+    for (name, views) in VIEWS {
+        let wide = panel::harness(at(name, &CAPTURE, 1600, None), SIZE, false);
+        assert!(wide.query_by_label("What is shown here").is_none(), "{name}");
+        let tops: Vec<f32> = views.iter().map(|view| wide.get_by_label(view).rect().top()).collect();
+        assert!(tops.iter().all(|top| (top - tops[0]).abs() < 0.5), "{name}: {tops:?}");
+        let mut narrow = panel::harness(at(name, &CAPTURE, 1600, None), vec2(300.0, 220.0), false);
+        let menu = |harness: &Harness<'_, Shown<'_>>| {
+            let menu = harness.get_by_label("What is shown here");
+            (menu.rect(), menu.accesskit_node().value())
+        };
+        let lane = narrow.get_by_label("LoLA").rect();
+        let (rect, value) = menu(&narrow);
+        assert!(lane.y_range().contains(rect.center().y) && rect.left() > lane.right(), "beside the lane: {rect} {lane}");
+        assert_eq!(value.as_deref(), Some(views[0]));
+        for view in &views[1..] {
+            assert!(narrow.query_by_label(view).is_none(), "{view}");
+            panel::choose_view(&mut narrow, view);
+            narrow.run();
+            assert_eq!(menu(&narrow).1.as_deref(), Some(*view));
         }
     }
 }

@@ -309,7 +309,7 @@ fn the_panel_in_use_is_made_wider_narrower_taller_and_lower() {
     harness.run_steps(60);
     chord(&mut harness, CTRL_SHIFT, Key::ArrowLeft);
     assert!((line(&harness, BESIDE).x - at.x).abs() < 2.0);
-    palette(&mut harness, "make the panel lower");
+    palette(&mut harness, "make the panel shorter");
     harness.key_press(Key::Enter);
     harness.run_steps(3);
     assert!(line(&harness, BELOW).y < below.y - 5.0);

@@ -128,6 +128,26 @@ fn chips_leave_kinds_out_and_a_click_on_an_event_selects_it() {
     assert!(harness.state().all.contains(&Command::Window(WindowCommand::ExportEvents)));
 }
 
+/// The cells of a window from low to high: chips and strip give way in an order, and what is drawn is whole.
+#[test]
+fn a_low_cell_has_rows_and_a_strip_before_it_has_chips() {
+    let mut seen = Vec::new();
+    for height in [100.0, 170.0, 420.0] {
+        let harness = harness(panel_of("events", &CAPTURE), vec2(300.0, height), true);
+        let there = |part: &str| harness.query_all_by_label_contains(part).next().is_some();
+        seen.push((there("Events over the stream: "), there("Events: founders")));
+        assert_eq!(there("Filter"), !there("Events: founders"), "a button stands for the chips at {height}");
+        if height > 400.0 {
+            // A colour stands to the left of its lane's chip, on the same line.
+            for lane in ["LoLA", "LoLA 64", "OVQ", "linear"] {
+                let chip = harness.get_by_label(&format!("Events of {lane}")).rect();
+                assert!(chip.left() >= 8.0 + 10.0 + 3.0, "{lane}: {chip} begins where only its colour may");
+            }
+        }
+    }
+    assert_eq!(seen, [(false, false), (true, false), (true, true)]);
+}
+
 #[test]
 fn the_panel_pins_and_lets_go() {
     let mut shown = panel_of("moments", &RECALL);

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use eframe::egui::{self, Vec2, vec2};
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
 use mnemoscope::layer::{Setup, kind};
@@ -279,7 +279,10 @@ fn every_panel_is_sound_at_every_step_and_at_any_size() {
 #[test]
 fn a_legend_without_room_says_what_it_leaves_out() {
     let growth = |size| harness(Shown::new("growth", &CAPTURE), size, true);
-    growth(vec2(190.0, 110.0)).get_by_label("also drawn: t N / (t + N), N");
+    let narrow = growth(vec2(190.0, 110.0));
+    narrow.get_by_label("also drawn: t N / (t + N), N");
+    let plot = narrow.get_by_label_contains("Dictionary growth: ").accesskit_node().data().description().unwrap_or_default().to_owned();
+    assert!(plot.starts_with("Legend: n (") && plot.ends_with("t N / (t + N) (dashed line); N (dotted line)."), "{plot}");
     for wide in [vec2(220.0, 260.0), usual("growth")] {
         assert!(growth(wide).query_by_label_contains("also drawn").is_none(), "{wide} has room for all");
     }

@@ -165,9 +165,10 @@ fn the_panel_is_sound_at_every_step_and_size_and_quick() {
         for size in [vec2(160.0, 110.0), vec2(420.0, 260.0), SIZE] {
             let mut shown = Shown::new("retention", &NEEDLES).studied();
             shown.selection.token = Some(2000);
-            let mut harness = harness(shown, size, false);
-            harness.get_by_label(view).click();
+            let mut harness = harness(shown, SIZE, false);
+            panel::choose_view(&mut harness, view);
             harness.step();
+            harness.state_mut().within = Some(size);
             for writes in [0, 1, 63, 64, 65, 2000, 4095, 4096, 512] {
                 harness.state_mut().writes = writes;
                 harness.step();

@@ -113,6 +113,24 @@ fn the_keyboard_reaches_every_card_and_enter_opens_it() {
     assert!(!harness.state().edited() && says(&harness, &ties.session.title));
 }
 
+#[test]
+fn hovering_a_card_says_only_what_the_card_does_not() {
+    let mut harness = start([1440.0, 900.0], ThemeChoice::Dark);
+    let mut told = |title: &str, words: &str| {
+        let label = format!("Open {title}");
+        // With the focus it is scrolled to.
+        harness.get_by_label(&label).focus();
+        harness.run_steps(30);
+        harness.get_by_label(&label).hover();
+        harness.run_steps(60);
+        says(&harness, words)
+    };
+    let (_, lesson) = &lessons()[0];
+    assert!(!told(&lesson.title, &lesson.about), "all of it is on the card");
+    let long = shipped().iter().max_by_key(|s| s.session.caption.len()).unwrap();
+    assert!(told(&long.session.title, &long.session.caption), "a card has no room for {}", long.session.caption);
+}
+
 /// Opening a card asks what becomes of edits, as every opening does.
 #[test]
 fn edits_are_asked_about_before_a_card_is_opened() {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{adapter, click, options, says, session, settle, wait, window};
+use common::{adapter, choose_view, click, options, says, session, settle, wait, window};
 use eframe::egui::{Key, Modifiers, PointerButton, Pos2, Theme, accesskit::Role, vec2};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, SnapshotOptions};
@@ -220,7 +220,7 @@ fn a_saved_session_comes_back_as_it_was() {
     harness.run_steps(2);
     click(&mut harness, "Query head 1");
     click(&mut harness, "State");
-    click(&mut harness, "Collisions");
+    choose_view(&mut harness, "Collisions");
     let mut asked = harness.state().session();
     assert_eq!(asked.view.choices["state"], BTreeMap::from([("view".to_owned(), "collisions".to_owned())]));
     asked.view.token = None;

@@ -154,7 +154,7 @@ pub static COMMANDS: &[Entry] = &[
     entry("wider", "Make the panel wider", Group::View, Some(with(CTRL_SHIFT, Key::ArrowRight)), || panel(PanelAct::Wider)),
     entry("narrower", "Make the panel narrower", Group::View, Some(with(CTRL_SHIFT, Key::ArrowLeft)), || panel(PanelAct::Narrower)),
     entry("taller", "Make the panel taller", Group::View, Some(with(CTRL_SHIFT, Key::ArrowDown)), || panel(PanelAct::Taller)),
-    entry("lower", "Make the panel lower", Group::View, Some(with(CTRL_SHIFT, Key::ArrowUp)), || panel(PanelAct::Lower)),
+    entry("lower", "Make the panel shorter", Group::View, Some(with(CTRL_SHIFT, Key::ArrowUp)), || panel(PanelAct::Lower)),
     entry("detach", "Own window for the panel, or back", Group::View, Some(with(Modifiers::COMMAND, Key::D)), || panel(PanelAct::Detach)),
     section(entry("session-panel", "Show or fold the session panel", Group::View, Some(with(Modifiers::NONE, Key::F6)), || {
         Window(WindowCommand::ToggleSide(Side::Session))

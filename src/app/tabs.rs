@@ -17,7 +17,7 @@ const ACTS: [(&str, PanelAct); 9] = [
     ("Wider", PanelAct::Wider),
     ("Narrower", PanelAct::Narrower),
     ("Taller", PanelAct::Taller),
-    ("Lower", PanelAct::Lower),
+    ("Shorter", PanelAct::Lower),
     ("Own window", PanelAct::Detach),
     ("Close", PanelAct::Close),
 ];

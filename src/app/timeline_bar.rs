@@ -254,8 +254,12 @@ fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: &Selection, co
         press(ui, Icon::End, "Go to the end", false, "To the end (End)", TimeCommand::End);
         press(ui, Icon::Repeat, "Repeat", time.repeat(), "From the start again at the end (L)", TimeCommand::ToggleRepeat);
         let held = pinned(selection.pin).is_some();
-        let pin = ui.selectable_label(held, "A").accessible_name("Pin this moment");
-        let hint = if held { "Let go of the pinned moment A (P)" } else { "Hold this moment as A beside those to come (P)" };
+        let pin = ui.selectable_label(held, if held { "A pinned" } else { "Pin as A" }).accessible_name("Pin this moment");
+        let hint = if held {
+            "Let go of the pinned moment A (P)"
+        } else {
+            "Hold this moment as A: the timeline and the panels then show it beside the moment at the playhead (P)"
+        };
         if pin.on_hover_text(hint).clicked() {
             commands.push(Command::View(ViewCommand::PinHere));
         }

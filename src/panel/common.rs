@@ -7,6 +7,7 @@ use eframe::egui::{
     TextureOptions, Ui, WidgetText, pos2, vec2,
 };
 
+use super::row::SWATCH;
 use super::{LaneLook, Look, Pin, Subject};
 use crate::app::command::{Command, ViewCommand};
 use crate::session::plan::{Plan, PlanLane};
@@ -193,7 +194,7 @@ pub fn no_read_yet(stream: &Stream) -> String {
 
 /// A small square of a lane's colour.
 pub fn swatch(ui: &mut Ui, colour: eframe::egui::Color32) {
-    let (rect, _) = ui.allocate_exact_size(eframe::egui::vec2(10.0, 10.0), eframe::egui::Sense::hover());
+    let (rect, _) = ui.allocate_exact_size(eframe::egui::Vec2::splat(SWATCH), eframe::egui::Sense::hover());
     ui.painter().rect_filled(rect, 2.0, colour);
 }
 

@@ -3,6 +3,7 @@
 use eframe::egui::{Color32, Id, Painter, RichText, Stroke, Ui, pos2, vec2};
 
 use super::common::{Key, chunk_name, chunks_seen, cover, facts, head_of, lane_link, lanes_with, playheads, swatch, waiting, words};
+use super::row::{SWATCH, glued, unbroken, width_of};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::trace::Channel;
@@ -129,9 +130,13 @@ fn limits(painter: &Painter, id: Id, chart: &Chart, n_max: usize, colour: Color3
 fn header(ui: &mut Ui, look: &Look<'_>, lanes: &[usize], commands: &mut Vec<Command>) {
     ui.horizontal_wrapped(|ui| {
         for &lane in lanes {
-            swatch(ui, look.lanes[lane].colour);
-            drop(lane_link(ui, RichText::new(look.lanes[lane].plan.name.as_str()).strong(), lane, commands));
-            ui.label(sentence(look, lane));
+            let name = RichText::new(look.lanes[lane].plan.name.as_str()).strong();
+            let width = SWATCH + ui.spacing().item_spacing.x + width_of(ui, name.clone());
+            unbroken(ui, width, |ui| {
+                swatch(ui, look.lanes[lane].colour);
+                drop(lane_link(ui, name, lane, commands));
+            });
+            ui.label(glued(&sentence(look, lane)));
             ui.add_space(8.0);
         }
     });

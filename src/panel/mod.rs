@@ -20,6 +20,7 @@ pub mod reads;
 pub mod recall;
 pub mod residency;
 pub mod retention;
+mod row;
 mod selection;
 pub mod shares;
 pub mod sre;

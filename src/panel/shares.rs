@@ -5,6 +5,7 @@ use eframe::egui::{Stroke, TextureHandle, Ui, vec2};
 use super::common::{
     Canvas, Key, canvas, cover, crowd, facts, head_of, lanes_with, no_read_yet, paint_until, plural, point_at, words, writes_seen,
 };
+use super::row::glued;
 use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::panel::choices::Choices;
@@ -39,7 +40,8 @@ impl Panel for Shares {
             let Some(channel) = look.lanes[lane].trace.channel("shares") else { return };
             let seen = seen(look, lane, channel.len());
             if let Some([window, cache, state]) = mean(channel.reals(head_of(channel, look)), 0..seen) {
-                ui.label(format!("mean of {}: window {window:.2}, cache {cache:.2}, state {state:.2}", plural(seen, "read", "reads")));
+                let reads = plural(seen, "read", "reads");
+                ui.label(glued(&format!("mean of {reads}: window {window:.2}, cache {cache:.2}, state {state:.2}")));
             }
         });
         let Some(lane) = lane else { return };

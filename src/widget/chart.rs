@@ -5,7 +5,7 @@
 use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 
 use super::heatmap::Colours;
-use super::legend::{draw_head, elided, head_rows, whole_on_hover};
+use super::legend::{draw_head, elided, head_rows, in_words, whole_on_hover};
 use super::line::{self, Dash};
 use super::palette::{Ink, Map, blend};
 use super::ticks::{Scale, labels, ticks};
@@ -141,9 +141,9 @@ impl Entry {
 impl Chart {
     /// Takes `size` of `ui`, draws paper, grid, ticks and labels, and returns what the pointer does over the plot area.
     ///
-    /// `describe` says in a sentence what is drawn: screen readers read it, tests find the plot by it. `legend` stands above
-    /// the plot at the right, the name of the upward axis at the left; in a narrow plot the legend has a row of its own, in a low
-    /// one it is cut, and what is cut is on hover.
+    /// `describe` says in a sentence what is drawn: screen readers read it, and after it the whole legend in words; tests find the plot by
+    /// it. `legend` stands above the plot at the right, the name of the upward axis at the left; in a narrow plot the legend has a row of
+    /// its own, in a low one it is cut, and what is cut is on hover.
     pub fn show(ui: &mut Ui, size: Vec2, x: Axis, y: Axis, legend: &[Entry], describe: &str) -> (Response, Self) {
         let rows = head_rows(ui, size, &y.label, legend);
         Self::show_under(ui, size, x, y, legend, describe, rows)
@@ -166,6 +166,9 @@ impl Chart {
         // No stop of the Tab key: keys do nothing in a plot, and what a click selects is had from lists, links, the search and the palette too.
         let response = ui.interact(rect, space.id.with("plot"), Sense::CLICK);
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, describe));
+        if !legend.is_empty() {
+            ui.ctx().accesskit_node_builder(response.id, |node| node.set_description(in_words(legend)));
+        }
         let chart = Self { rect, x, y };
         painter.rect_filled(rect, 0.0, ink.paper);
         for (value, text) in y_ticks.iter().zip(y_texts) {

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use eframe::egui::text::{LayoutJob, TextWrapping};
 use eframe::egui::{Color32, FontId, Galley, Id, Painter, Rect, Role, Sense, Ui, Vec2, WidgetInfo, pos2, vec2};
 
-use super::chart::{Entry, SMALL, sign};
+use super::chart::{Entry, SMALL, Sign, sign};
+use super::line::Dash;
 use super::palette::Ink;
 
 /// Points between the entries of a legend, and between it and the axis' name.
 const GAP: f32 = 10.0;
 /// A plot lower than this spends one row on its name and legend, whatever is cut.
 const LOW: f32 = 130.0;
+/// What is left of an axis' name at least where a legend stands beside it: a few letters and the dots.
+const LETTERS: f32 = 34.0;
 
 /// Rows above a plot of `size`: 2 where the name of the upward axis and the legend do not fit beside each other, else 1; 1 in
 /// a low plot, which needs its height.
@@ -62,13 +65,48 @@ fn fitting(widths: &[f32], room: f32, more: f32) -> usize {
         .count()
 }
 
+/// The room of an axis' name beside a legend that is `all` wide: the name gives way until few letters are left of it, so that every entry
+/// is there; where they are not even then, it keeps a third.
+fn title_room(width: f32, all: f32) -> f32 {
+    let left = width - all - GAP;
+    if left >= LETTERS { left } else { width * 0.35 }
+}
+
+/// What a sign looks like, in words.
+fn sign_in_words(sign: Sign) -> String {
+    let line = |dash: Dash| match dash {
+        Dash::Solid => "line",
+        Dash::Long => "dashed line",
+        Dash::Dots => "dotted line",
+        Dash::DashDot => "line of dashes and dots",
+    };
+    match sign {
+        Sign::Dot => "dot".to_owned(),
+        Sign::Ring => "ring".to_owned(),
+        Sign::Diamond => "diamond".to_owned(),
+        Sign::Square => "square".to_owned(),
+        Sign::Stripes => "striped square".to_owned(),
+        Sign::Dotted => "dotted square".to_owned(),
+        Sign::Line(dash) => line(dash).to_owned(),
+        Sign::Marked(dash, mark) => format!("{} with a {}", line(dash), sign_in_words(*mark)),
+        Sign::Up => "triangle".to_owned(),
+        Sign::Down => "open triangle, point down".to_owned(),
+        Sign::Ramp(_) => "range of colours".to_owned(),
+    }
+}
+
+/// A legend in words, all of it, whatever has room on the screen: `Legend: window (striped square); cache (square).`
+pub(super) fn in_words(legend: &[Entry]) -> String {
+    let each: Vec<String> = legend.iter().map(|entry| format!("{} ({})", entry.text, sign_in_words(entry.sign))).collect();
+    format!("Legend: {}.", each.join("; "))
+}
+
 /// The axis' name and the legend, in one row or two.
 pub(super) fn draw_head(ui: &Ui, painter: &Painter, ink: &Ink, area: Rect, label: &str, legend: &[Entry], rows: usize) {
     let widths: Vec<f32> = legend.iter().map(|e| e.room() + text_width(painter, &e.text) + GAP).collect();
     let more = text_width(painter, "+0");
     let all = widths.iter().sum::<f32>() - GAP;
-    // In one row the name gives way to the legend, but not all of its letters.
-    let room = if rows > 1 || legend.is_empty() { area.width() } else { (area.width() - all - GAP).max(area.width() * 0.35) };
+    let room = if rows > 1 || legend.is_empty() { area.width() } else { title_room(area.width(), all) };
     let title = elided(painter, label, room, ink.quiet);
     let place = Rect::from_min_size(area.min, title.size());
     let (left, top) = match (rows > 1, label.is_empty()) {
@@ -116,6 +154,23 @@ fn rest(ui: &Ui, place: Rect, hidden: &[Entry]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_an_axis_gives_way_before_an_entry_does() {
+        assert!((title_room(300.0, 190.0) - 100.0).abs() < 1e-3, "300 - 190 - 10");
+        assert!((title_room(300.0, 250.0) - 40.0).abs() < 1e-3, "less than a third, and every entry is there");
+        assert!((title_room(300.0, 270.0) - 105.0).abs() < 1e-3, "20 points are no name: entries have to go, and the name stays");
+    }
+
+    #[test]
+    fn a_legend_is_said_in_full_with_its_signs() {
+        let entries = [
+            Entry::new(Sign::Stripes, Color32::BLUE, "window"),
+            Entry::new(Sign::Line(Dash::Dots), Color32::BLUE, "N"),
+            Entry::new(Sign::Marked(Dash::Long, &Sign::Up), Color32::BLUE, "LoLA"),
+        ];
+        assert_eq!(in_words(&entries), "Legend: window (striped square); N (dotted line); LoLA (dashed line with a triangle).");
+    }
 
     #[test]
     fn a_legend_that_does_not_fit_keeps_room_to_say_so() {

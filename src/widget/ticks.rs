@@ -96,14 +96,14 @@ pub fn labels(ticks: &[f64]) -> Vec<String> {
     ticks.iter().map(|t| format!("{t:.digits$}")).collect()
 }
 
-/// A whole number of many digits in groups of three, for sentences and tables: `1 048 576`.
+/// A whole number of many digits in groups of three, for sentences and tables: `1 048 576`. No line ends between the groups.
 #[must_use]
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, c) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(' ');
+            out.push('\u{a0}');
         }
         out.push(c);
     }
@@ -149,6 +149,6 @@ mod tests {
             assert_eq!(number(value), text);
         }
         assert_eq!(number(f64::NAN), "NaN");
-        assert_eq!((grouped(7), grouped(1_048_576), grouped(999)), ("7".into(), "1 048 576".into(), "999".into()));
+        assert_eq!((grouped(7), grouped(1_048_576), grouped(999)), ("7".into(), "1\u{a0}048\u{a0}576".into(), "999".into()));
     }
 }

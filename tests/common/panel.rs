@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use eframe::egui::{Context, Frame, Rect, Theme, Ui, UiBuilder, Vec2};
 use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable as _;
 use mnemoscope::app::command::Command;
 use mnemoscope::app::states::{At, States};
 use mnemoscope::app::study::{Studies, Wake};
@@ -240,6 +241,15 @@ impl<'a> Shown<'a> {
             self.after = Some(after);
         }
     }
+}
+
+/// Asks a panel for a view by its name: on the row of views, or in the menu that stands for it where it has no room.
+pub fn choose_view<S>(harness: &mut Harness<'_, S>, view: &str) {
+    if harness.query_by_label(view).is_none() {
+        harness.get_by_label("What is shown here").click();
+        harness.run_steps(3);
+    }
+    harness.get_by_label(view).click();
 }
 
 /// A panel on a screen of `size`.

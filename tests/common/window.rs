@@ -66,6 +66,14 @@ pub fn click(harness: &mut Harness<'_, App>, label: &str) {
     harness.run_steps(3);
 }
 
+/// Asks the only panel with this view for it: on its row of views, or in the menu that stands for it where it has no room.
+pub fn choose_view(harness: &mut Harness<'_, App>, view: &str) {
+    if harness.query_by_label(view).is_none() {
+        click(harness, "What is shown here");
+    }
+    click(harness, view);
+}
+
 /// True if something in the window says these words.
 pub fn says(harness: &Harness<'_, App>, words: &str) -> bool {
     harness.query_all_by_label_contains(words).next().is_some()

@@ -159,14 +159,14 @@ impl App {
         selected.map(|lane| lane.name.clone()).or_else(first)
     }
 
-    /// Makes a panel wider, narrower, taller or lower, or says why it stays as it is.
+    /// Makes a panel wider, narrower, taller or shorter, or says why it stays as it is.
     fn resize_panel(&mut self, name: &'static str, act: PanelAct, row: bool, more: bool) -> String {
         let title = panel_title(name);
         let size = match act {
             PanelAct::Wider => "wider",
             PanelAct::Narrower => "narrower",
             PanelAct::Taller => "taller",
-            _ => "lower",
+            _ => "shorter",
         };
         if !self.layout.resize(name, row, more) {
             self.notice = Some(format!("{title} cannot be made {size}: there is no border beside it that could move"));

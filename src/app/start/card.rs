@@ -1,5 +1,6 @@
 //! The cards of the start page: as many beside each other as the window has room for, each a button.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use eframe::egui::text::{LayoutJob, TextWrapping};
@@ -18,8 +19,8 @@ const WIDTH: [f32; 2] = [264.0, 360.0];
 const GAP: f32 = 14.0;
 /// Within a card.
 const PAD: f32 = 10.0;
-/// Lines of a caption; all of it is in the hover.
-const LINES: usize = 5;
+/// Lines of a caption; where it has more, all of it is in the hover.
+const LINES: usize = 7;
 
 /// How many cards lie beside each other in this width, and how wide each is.
 fn columns(width: f32) -> (usize, f32) {
@@ -47,7 +48,11 @@ pub(super) fn grid(ui: &mut Ui, cards: &[Card], pictures: &Pictures, first: &mut
                 paint(ui, rect, high, card, text, pictures, &response);
             }
             said(ui, card, &response);
-            if response.on_hover_text(card.caption).clicked() {
+            let clicked = response.clicked();
+            if let Some(rest) = text.untold(card) {
+                response.on_hover_text(rest);
+            }
+            if clicked {
                 commands.push(card.command.clone());
             }
         }
@@ -64,6 +69,8 @@ fn said(ui: &Ui, card: &Card, response: &Response) {
 struct Text {
     title: Arc<Galley>,
     caption: Arc<Galley>,
+    /// True if this is not all of the caption.
+    cut: bool,
     note: Arc<Galley>,
 }
 
@@ -72,16 +79,54 @@ impl Text {
         let (strong, plain) = (ui.visuals().strong_text_color(), ui.visuals().text_color());
         let small = TextStyle::Small.resolve(ui.style());
         let body = TextStyle::Body.resolve(ui.style());
+        let of_caption = FontId::new(small.size + 0.5, small.family.clone());
+        let lay = |text: &str| lines(ui, text, of_caption.clone(), plain, width, usize::MAX);
+        let caption = fitted(card.caption, LINES, |text| lay(text).rows.len());
         Self {
             title: lines(ui, card.title, FontId::new(body.size + 1.0, body.family), strong, width, 2),
-            caption: lines(ui, card.caption, FontId::new(small.size + 0.5, small.family.clone()), plain, width, LINES),
+            caption: lay(&caption),
+            cut: caption != card.caption,
             note: lines(ui, &card.note, small, ui.visuals().weak_text_color(), width, 1),
         }
+    }
+
+    /// What of a card's words is not on it in full.
+    fn untold(&self, card: &Card) -> Option<String> {
+        let all = [(self.title.elided, card.title), (self.cut, card.caption), (self.note.elided, card.note.as_str())];
+        let cut: Vec<&str> = all.into_iter().filter(|(cut, _)| *cut).map(|(_, text)| text).collect();
+        (!cut.is_empty()).then(|| cut.join("\n"))
     }
 
     fn height(&self) -> f32 {
         self.title.size().y + self.caption.size().y + self.note.size().y + 3.0 * PAD
     }
+}
+
+/// Where the sentences of a text end, all but the last.
+fn sentence_ends(text: &str) -> impl DoubleEndedIterator<Item = usize> {
+    let ends = text.match_indices(['.', '?', '!']).map(|(at, end)| at + end.len());
+    ends.filter(move |end| {
+        let mut after = text[*end..].chars();
+        after.next() == Some(' ') && after.next().is_some_and(|c| !c.is_lowercase())
+    })
+}
+
+/// What of a text stands in `most` lines, where `rows` says how many a text takes: all of it; or its first sentences, where these fill more
+/// than half of the lines; or its first words and an ellipsis.
+fn fitted(text: &str, most: usize, rows: impl Fn(&str) -> usize) -> Cow<'_, str> {
+    if rows(text) <= most {
+        return Cow::Borrowed(text);
+    }
+    let sentences = sentence_ends(text).rev().map(|end| (&text[..end], rows(&text[..end]))).find(|(_, rows)| *rows <= most);
+    if let Some((whole, rows)) = sentences
+        && 2 * rows > most
+    {
+        return Cow::Borrowed(whole);
+    }
+    let cut = |end: usize| format!("{}…", text[..end].trim_end_matches([',', ';', ':', '.', ' ']));
+    let ends: Vec<usize> = text.match_indices(' ').map(|(at, _)| at).collect();
+    let fit = ends.partition_point(|end| rows(&cut(*end)) <= most);
+    Cow::Owned(fit.checked_sub(1).map_or_else(|| "…".to_owned(), |last| cut(ends[last])))
 }
 
 /// A text in at most so many lines; what does not fit ends in dots.
@@ -120,6 +165,26 @@ fn paint(ui: &Ui, rect: Rect, high: f32, card: &Card, text: &Text, pictures: &Pi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_caption_ends_with_a_sentence_or_a_word() {
+        // Lines of ten letters.
+        let rows = |text: &str| text.chars().count().div_ceil(10);
+        let text = "One is 0.5 of two. Two, say, is more. e.g. three? Yes it is.";
+        assert_eq!(text.len(), 60);
+        assert_eq!(
+            sentence_ends(text).collect::<Vec<_>>(),
+            [18, 49],
+            "a number has no end in it, and a sentence no small letter at its start"
+        );
+        assert_eq!(fitted(text, 6, rows), text);
+        assert_eq!(fitted(text, 5, rows), "One is 0.5 of two. Two, say, is more. e.g. three?");
+        assert_eq!(fitted(text, 3, rows), "One is 0.5 of two.", "two of three lines");
+        // One sentence would leave half of the lines empty: words fill them. 37 letters, and the ellipsis.
+        assert_eq!(fitted(text, 4, rows), "One is 0.5 of two. Two, say, is more…");
+        assert_eq!(fitted(text, 1, rows), "One is…");
+        assert_eq!(fitted("Incomprehensibilities", 1, rows), "…");
+    }
 
     #[test]
     fn cards_fill_the_width_and_narrow_windows_have_fewer() {

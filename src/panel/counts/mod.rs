@@ -8,6 +8,7 @@ use self::histogram::{Bins, Listed};
 use super::assignments::{codebook, marked_row};
 use super::common::{Key, chunks_seen, crowd, facts, head_of, lanes_with, plural, token_name, words, writes_seen};
 use super::growth::rows_after;
+use super::row::{Tab, buttons_width, tabs};
 use super::{LaneChoice, Look, Panel, Subject};
 use crate::app::command::{Command, ViewCommand};
 use crate::layer::ovq::Counting;
@@ -41,7 +42,7 @@ enum View {
     Histogram,
 }
 
-const VIEWS: [(View, &str, &str); 3] = [
+const VIEWS: [Tab<View>; 3] = [
     (View::ByRow, "by row", "A bar a row, in the order of the dictionary"),
     (View::Sorted, "sorted", "A bar a row, the fullest first"),
     (View::Histogram, "histogram", "How many rows hold so many writes"),
@@ -106,9 +107,8 @@ impl Panel for Counts {
         let Self { lane, view, linear, .. } = self;
         let lane = lane.row(ui, look, &lanes, "No lane here writes assignments; add an OVQ or a VQ lane.", |ui, _| {
             ui.add_space(4.0);
-            for (choice, name, hint) in VIEWS {
-                ui.selectable_value(view, choice, name).on_hover_text(hint);
-            }
+            let scales = buttons_width(ui, ["log", "linear"]) + 4.0 + 2.0 * ui.spacing().item_spacing.x;
+            tabs(ui, view, &VIEWS, scales);
             if *view != View::Histogram {
                 ui.add_space(4.0);
                 ui.selectable_value(linear, false, "log");

@@ -6,8 +6,9 @@ use crate::app::command::Command;
 use crate::app::study::StudyCommand;
 use crate::app::study::events::{Ask, Filter, Listing};
 use crate::metric::events::{Criteria, EventKind, Threshold};
-use crate::panel::Look;
 use crate::panel::common::swatch;
+use crate::panel::row::{SWATCH, button_width, lines, unbroken, width_of};
+use crate::panel::{LaneLook, Look};
 use crate::trace::Width;
 use crate::widget::chart::SMALL;
 
@@ -27,20 +28,48 @@ fn chip(ui: &mut Ui, on: bool, text: String, name: &str) -> bool {
     clicked
 }
 
+/// Points between chips, and between the parts of the editor.
+const GAP: f32 = 3.0;
+const EDITOR_GAP: f32 = 4.0;
+
+fn chip_width(ui: &Ui, text: &str) -> f32 {
+    button_width(ui, RichText::new(text).size(SMALL))
+}
+
+/// The kinds that have a chip, and what stands on it. A kind that no lane here knows of takes no room; one that could be there and is
+/// not says 0.
+fn kind_chips(listing: Option<&Listing>, filter: &Filter) -> Vec<(EventKind, String)> {
+    let known = |kind: &EventKind| listing.is_none_or(|l| l.kinds.iter().flatten().any(|k| k == kind));
+    let text =
+        |kind: EventKind| listing.map_or_else(|| kind.title().to_owned(), |l| format!("{} {}", kind.title(), l.of_kind(kind, filter)));
+    EventKind::ALL.into_iter().filter(known).map(|kind| (kind, text(kind))).collect()
+}
+
+fn lane_chip(name: &str, index: usize, listing: Option<&Listing>, filter: &Filter) -> String {
+    listing.map_or_else(|| name.to_owned(), |l| format!("{name} {}", l.of_lane(index, filter)))
+}
+
+/// The height that chips and editor take in this width, the gap below them included.
+pub(super) fn height(ui: &Ui, look: &Look<'_>, listing: Option<&Listing>) -> f32 {
+    let (filter, room) = (look.studies.events.filter(), ui.available_width());
+    let kinds = kind_chips(listing, filter).into_iter().map(|(_, text)| text).chain(["none".to_owned()]);
+    let kinds = lines(kinds.map(|text| chip_width(ui, &text)), GAP, room);
+    let lane = |(index, lane): (usize, &LaneLook<'_>)| lane_width(ui, &lane_chip(&lane.plan.name, index, listing, filter));
+    let lanes = lines(look.lanes.iter().enumerate().map(lane), GAP, room);
+    let criteria = &filter.criteria;
+    let sizes = [(TIE, criteria.margin), (NORMALISER, criteria.normaliser)].map(|(text, value)| size_width(ui, text, value));
+    // Without the parts that a threshold adds: what is edited does not go away for becoming wider.
+    let editor = lines(sizes.into_iter().chain([CHANNEL]), EDITOR_GAP, room);
+    (kinds + lanes + editor) as f32 * (ui.spacing().interact_size.y + ui.spacing().item_spacing.y)
+}
+
 /// A chip for every kind that the lanes can have, with its number.
 pub(super) fn kinds(ui: &mut Ui, look: &Look<'_>, listing: Option<&Listing>, commands: &mut Vec<Command>) {
     let filter = look.studies.events.filter();
     ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().item_spacing.x = 3.0;
-        for kind in EventKind::ALL {
-            let n = listing.map(|l| l.of_kind(kind, filter));
-            // A kind that no lane here knows of takes no room; one that could be there and is not says 0.
-            let known = listing.is_none_or(|l| l.kinds.iter().flatten().any(|k| *k == kind));
-            if !known {
-                continue;
-            }
+        ui.spacing_mut().item_spacing.x = GAP;
+        for (kind, text) in kind_chips(listing, filter) {
             let on = filter.wants(kind);
-            let text = n.map_or_else(|| kind.title().to_owned(), |n| format!("{} {n}", kind.title()));
             let name = format!("Events: {}", kind.title());
             if chip(ui, on, text, &name) {
                 let mut filter = filter.clone();
@@ -55,17 +84,26 @@ pub(super) fn kinds(ui: &mut Ui, look: &Look<'_>, listing: Option<&Listing>, com
     });
 }
 
+/// The width of a lane's colour and its chip.
+fn lane_width(ui: &Ui, text: &str) -> f32 {
+    SWATCH + GAP + chip_width(ui, text)
+}
+
 /// A chip for every lane, with the number of its events.
 pub(super) fn lanes(ui: &mut Ui, look: &Look<'_>, listing: Option<&Listing>, commands: &mut Vec<Command>) {
     let filter = look.studies.events.filter();
     ui.horizontal_wrapped(|ui| {
-        ui.spacing_mut().item_spacing.x = 3.0;
+        ui.spacing_mut().item_spacing.x = GAP;
         for (index, lane) in look.lanes.iter().enumerate() {
             let on = filter.wants_lane(index);
-            let n = listing.map(|l| l.of_lane(index, filter));
             let name = &lane.plan.name;
-            swatch(ui, lane.colour);
-            if chip(ui, on, n.map_or_else(|| name.clone(), |n| format!("{name} {n}")), &format!("Events of {name}")) {
+            let text = lane_chip(name, index, listing, filter);
+            let width = lane_width(ui, &text);
+            let clicked = unbroken(ui, width, |ui| {
+                swatch(ui, lane.colour);
+                chip(ui, on, text, &format!("Events of {name}"))
+            });
+            if clicked {
                 let mut filter = filter.clone();
                 if on {
                     filter.without.push(index);
@@ -76,6 +114,23 @@ pub(super) fn lanes(ui: &mut Ui, look: &Look<'_>, listing: Option<&Listing>, com
             }
         }
     });
+}
+
+/// The names of the two sizes in the editor.
+const TIE: &str = "tie below";
+const NORMALISER: &str = "normaliser below";
+/// The width of the choice of a channel, about.
+const CHANNEL: f32 = 96.0;
+
+/// How a size is written in its field.
+fn size_text(value: f64) -> String {
+    if value == 0.0 || value >= 0.01 { format!("{value}") } else { format!("{value:e}") }
+}
+
+/// The width of a size's name and its field.
+fn size_width(ui: &Ui, text: &str, value: f64) -> f32 {
+    let field = button_width(ui, size_text(value)).max(ui.spacing().interact_size.x);
+    width_of(ui, RichText::new(text).size(SMALL)) + EDITOR_GAP + field
 }
 
 /// The editor of what makes something an event; it is taken over when an edit ends, so that a drag does not search at every step.
@@ -91,18 +146,20 @@ impl Editor {
         let mut criteria = self.edited.clone().unwrap_or_else(|| filter.criteria.clone());
         let (mut changed, mut busy) = (false, false);
         ui.horizontal_wrapped(|ui| {
-            ui.spacing_mut().item_spacing.x = 4.0;
+            ui.spacing_mut().item_spacing.x = EDITOR_GAP;
             let mut size = |ui: &mut Ui, value: &mut f64, text: &str, name: &str, hint: &str| {
-                ui.label(RichText::new(text).size(SMALL));
-                let speed = (value.abs() * 0.05).max(1e-9);
-                let drag = DragValue::new(value).range(0.0..=f64::MAX).speed(speed);
-                let drag = drag.custom_formatter(|x, _| if x == 0.0 || x >= 0.01 { format!("{x}") } else { format!("{x:e}") });
-                let response = ui.add(drag.custom_parser(|text| text.trim().parse().ok())).accessible_name(name).on_hover_text(hint);
+                let width = size_width(ui, text, *value);
+                let response = unbroken(ui, width, |ui| {
+                    ui.label(RichText::new(text).size(SMALL));
+                    let speed = (value.abs() * 0.05).max(1e-9);
+                    let drag = DragValue::new(value).range(0.0..=f64::MAX).speed(speed).custom_formatter(|x, _| size_text(x));
+                    ui.add(drag.custom_parser(|text| text.trim().parse().ok())).accessible_name(name).on_hover_text(hint)
+                });
                 changed |= response.changed();
                 busy |= response.dragged();
             };
-            size(ui, &mut criteria.margin, "tie below", "Margin of a tie", "Margins below this are ties");
-            size(ui, &mut criteria.normaliser, "normaliser below", "Small normaliser", "Normalisers below this are small");
+            size(ui, &mut criteria.margin, TIE, "Margin of a tie", "Margins below this are ties");
+            size(ui, &mut criteria.normaliser, NORMALISER, "Small normaliser", "Normalisers below this are small");
             changed |= threshold(ui, look, &mut criteria, &mut busy);
         });
         if changed {
@@ -119,7 +176,7 @@ fn threshold(ui: &mut Ui, look: &Look<'_>, criteria: &mut Criteria, busy: &mut b
     let before = criteria.threshold.clone();
     let mut channel = before.as_ref().map(|t| t.channel.clone());
     let text = channel.clone().unwrap_or_else(|| "no threshold".to_owned());
-    let combo = ComboBox::from_id_salt("threshold channel").selected_text(RichText::new(text).size(SMALL)).width(96.0).truncate();
+    let combo = ComboBox::from_id_salt("threshold channel").selected_text(RichText::new(text).size(SMALL)).width(CHANNEL).truncate();
     let response = combo.show_ui(ui, |ui| {
         ui.selectable_value(&mut channel, None, "no threshold");
         let mut names: Vec<&str> = look.lanes.iter().flat_map(|l| l.trace.channels()).map(|c| c.spec().name).collect();

@@ -16,6 +16,8 @@ use crate::widget::ticks::number;
 
 /// The height of a row.
 const ROW: f32 = 16.0;
+/// The height of the rows that a list has at least, where there is room for anything beside it.
+pub(super) const LEAST: f32 = 3.0 * ROW;
 
 /// See the module's page.
 #[derive(Debug, Default)]
@@ -33,13 +35,14 @@ impl List {
         if ui.available_height() > 5.0 * ROW {
             heading(ui);
         }
-        let height = ui.available_height().max(3.0 * ROW);
-        let mut area = ScrollArea::vertical().id_salt("events").max_height(height).auto_shrink(false);
+        let height = whole_rows(ui.available_height());
+        let mut area = ScrollArea::vertical().id_salt("events").max_height(height).min_scrolled_height(ROW).auto_shrink(false);
         let at = look.studies.events.at();
         if let Some(place) = at.filter(|_| at != self.scrolled_to).and_then(|hit| place_of(listing, shown, hit)) {
             let top = place as f32 * ROW;
             if top < self.offset || top + ROW > self.offset + height {
-                area = area.vertical_scroll_offset((top - height / 3.0).max(0.0));
+                // A third of the way down, with a whole row at the top.
+                area = area.vertical_scroll_offset(((top - height / 3.0) / ROW).round().max(0.0) * ROW);
             }
         }
         self.scrolled_to = at;
@@ -55,6 +58,11 @@ impl List {
         });
         self.offset = output.state.clamped_offset().y;
     }
+}
+
+/// The height of as many whole rows as `room` has: the last one is not cut through.
+fn whole_rows(room: f32) -> f32 {
+    (room / ROW).floor().max(1.0) * ROW
 }
 
 /// The row of an event, or where it would be.
@@ -159,6 +167,16 @@ fn cell(ui: &Ui, row: Rect, (left, width): (f32, f32), text: &str, colour: Color
 #[cfg(test)]
 mod tests {
     use super::rounded;
+
+    #[test]
+    fn no_row_is_cut_through() {
+        assert_eq!([0.0, 15.0, 16.0, 31.9, 55.0, 64.0].map(|room| (whole_rows(room) / ROW) as usize), [1, 1, 1, 1, 3, 4]);
+    }
+
+    #[test]
+    fn no_row_is_cut_through() {
+        assert_eq!([0.0, 15.0, 16.0, 31.9, 55.0, 64.0].map(|room| (whole_rows(room) / ROW) as usize), [1, 1, 1, 1, 3, 4]);
+    }
 
     #[test]
     fn long_numbers_of_a_sentence_are_told_to_four_digits() {

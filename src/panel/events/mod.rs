@@ -12,8 +12,8 @@ use super::{Look, Panel};
 use crate::app::command::{Command, ViewCommand, WindowCommand};
 use crate::app::icon::{self, Icon};
 use crate::app::study::StudyCommand;
-use crate::app::study::events::{Ask, LISTED};
-use crate::metric::events::HeadsShown;
+use crate::app::study::events::{Ask, LISTED, Listing};
+use crate::metric::events::{EventKind, HeadsShown};
 use crate::widget::chart::SMALL;
 use crate::widget::palette::Ink;
 
@@ -25,12 +25,14 @@ admission, answer). The formula: best - second < x, k.Dk of the nearest row minu
 threshold that is NaN, which both mean \"none\". Small normalisers: phi(q)^T s of a read below a size, so that the epsilon of 1e-6 in phi(q)^T H / (phi(q)^T s + 1e-6) \
 counts; in LoLA the state's part alone, once the state holds something. Wrong answers: reads whose nearest code is not the right one. \
 Threshold: any number of a channel of your choice above or below a value.\n\n\
-The chips say how many there are, and leave a kind or a lane out. The strip draws, for every kind, how many fall in each stretch of the stream (darker on light paper, brighter on dark: more). \
+The chips say how many there are, and leave a kind or a lane out; in a low cell they are behind the button Filter. The strip draws, for every kind, how many fall in each stretch of the stream (darker on light paper, brighter on dark: more). \
 Hover for the numbers. In the list a click selects what the event is about; a double click, or Enter, also runs to it.\n\n\
 N runs to the next event of the filter after the playhead, Shift+N to the one before; several at one moment are gone through one by one. Export writes the list as CSV.";
 
-/// The height of a cell, in points, below which the filter is behind a button.
-const LOW: f32 = 210.0;
+/// The height of the first row with the gap below it, in points.
+const HEAD: f32 = 25.0;
+/// What words in place of a list take.
+const WORDS: f32 = 60.0;
 
 /// See [`HELP`].
 #[derive(Default)]
@@ -60,8 +62,13 @@ impl Panel for Events {
             controls::lanes(ui, look, found.map(|(listing, _)| &**listing), commands);
             editor.ui(ui, look, commands);
         };
-        // In a low cell the list has the room, and the filter is behind a button.
-        if ui.available_height() < LOW {
+        // In a low cell the list and the strip have the room, and the filter is behind a button.
+        let below = match found {
+            // Whatever passes the filter: a chip does not hide the chips.
+            Some((listing, _)) => strip::height(kinds_there(listing)) + ui.spacing().item_spacing.y + list::LEAST,
+            None => WORDS,
+        };
+        if ui.available_height() < HEAD + controls::height(ui, look, found.map(|(listing, _)| &**listing)) + below {
             first_row(ui, look, commands, Some(&mut filter));
         } else {
             first_row(ui, look, commands, None);
@@ -82,11 +89,14 @@ impl Panel for Events {
             words(ui, "No event passes the filter.");
             return;
         }
-        if ui.available_height() > 90.0 {
-            self.strip.ui(ui, look, shown);
-        }
+        self.strip.ui(ui, look, shown, list::LEAST);
         self.list.ui(ui, look, listing, shown, commands);
     }
+}
+
+/// How many kinds of events there are at all, in any lane.
+fn kinds_there(listing: &Listing) -> usize {
+    (0..EventKind::ALL.len()).filter(|kind| listing.counts.iter().any(|lane| lane[*kind] > 0)).count()
 }
 
 /// Draws what is wanted: the chips and the editor.

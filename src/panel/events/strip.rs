@@ -12,7 +12,11 @@ use crate::widget::heatmap::{Colours, Grid, Rule, draw};
 use crate::widget::palette::{Ink, Map};
 
 const ROW: f32 = 11.0;
+/// The room of the names, and in a narrow cell what stands between them and the picture.
 const NAMES: f32 = 92.0;
+const GAP: f32 = 6.0;
+/// A cell narrower than this has room for names or for a picture, not for both: then there is no strip.
+const LEAST: f32 = 150.0;
 
 /// See the module's page.
 #[derive(Default)]
@@ -23,12 +27,28 @@ pub(super) struct Strip {
 /// Which list, how wide in pixels, and the theme.
 type Key = (u64, usize, bool);
 
+/// The height of a strip of so many kinds.
+pub(super) fn height(kinds: usize) -> f32 {
+    ROW * kinds as f32 + 6.0
+}
+
+fn kinds(shown: &Shown) -> Vec<EventKind> {
+    EventKind::ALL.into_iter().filter(|k| shown.density[*k as usize].iter().any(|n| *n > 0)).collect()
+}
+
 impl Strip {
-    pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, shown: &Shown) {
-        let kinds: Vec<EventKind> = EventKind::ALL.into_iter().filter(|k| shown.density[*k as usize].iter().any(|n| *n > 0)).collect();
+    /// Draws it, whole or not at all: where `below` points are left under it.
+    pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, shown: &Shown, below: f32) {
+        let kinds = kinds(shown);
+        let wanted = height(kinds.len()) + ui.spacing().item_spacing.y + below;
+        if ui.available_height() < wanted || ui.available_width() < LEAST {
+            return;
+        }
         let ink = Ink::of(ui);
-        let names = if ui.available_width() < 260.0 { 0.0 } else { NAMES };
-        let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW * kinds.len() as f32 + 6.0), Sense::hover());
+        let font = FontId::proportional(10.5);
+        let width = |kind: &EventKind| ui.painter().layout_no_wrap(kind.title().to_owned(), font.clone(), ink.quiet).size().x;
+        let names = if ui.available_width() < 260.0 { kinds.iter().map(width).fold(0.0, f32::max) + GAP } else { NAMES };
+        let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), height(kinds.len())), Sense::hover());
         let plot = Rect::from_min_max(pos2(rect.left() + names, rect.top() + 5.0), pos2(rect.right() - 6.0, rect.bottom() - 1.0));
         response.widget_info(|| {
             let each = kinds.iter().map(|k| format!("{} {}", shown.density[*k as usize].iter().sum::<u32>(), k.title()));
@@ -43,9 +63,7 @@ impl Strip {
         ui.painter().image(picture.id(), plot, uv, eframe::egui::Color32::WHITE);
         for (i, kind) in kinds.iter().enumerate() {
             let y = plot.top() + (i as f32 + 0.5) * ROW;
-            if names > 0.0 {
-                ui.painter().text(pos2(rect.left(), y), Align2::LEFT_CENTER, kind.title(), FontId::proportional(10.5), ink.quiet);
-            }
+            ui.painter().text(pos2(rect.left(), y), Align2::LEFT_CENTER, kind.title(), font.clone(), ink.quiet);
             ui.painter().hline(plot.x_range(), plot.top() + i as f32 * ROW, Stroke::new(1.0, ink.grid));
         }
         ui.painter().rect_stroke(plot, 0.0, Stroke::new(1.0, ink.frame), StrokeKind::Outside);

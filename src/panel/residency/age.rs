@@ -7,6 +7,7 @@ use super::held::Held;
 use crate::app::command::{Command, ViewCommand};
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::common::{Key, facts, is_marked, link, marked_name, plural, point_at, role_name, select_ring, token_name, words};
+use crate::panel::row::glued;
 use crate::panel::{Look, Subject};
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
@@ -106,11 +107,11 @@ fn named(ui: &mut Ui, look: &Look<'_>, members: &Members, commands: &mut Vec<Com
         let (Some(oldest), Some(longest)) = (members.list.first(), members.longest()) else { return };
         ui.label("Oldest:");
         name(ui, oldest);
-        ui.label(format!("written {} ago, cached for {}.", plural(oldest.written, "step", "steps"), oldest.entered));
+        ui.label(glued(&format!("written {} ago, cached for {}.", plural(oldest.written, "step", "steps"), oldest.entered)));
         if longest.write != oldest.write && longest.entered > oldest.entered {
             ui.label("Cached longest:");
             name(ui, longest);
-            ui.label(format!("for {}.", plural(longest.entered, "step", "steps")));
+            ui.label(glued(&format!("for {}.", plural(longest.entered, "step", "steps"))));
         }
     });
 }

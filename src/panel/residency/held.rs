@@ -1,6 +1,4 @@
-//! What the views of `LoLA`'s memories share: who is where, the scores of the candidates, the choice of a view.
-
-use eframe::egui::{ComboBox, Ui};
+//! What the views of `LoLA`'s memories share: who is where, the scores of the candidates.
 
 use crate::app::facts::Index;
 use crate::layer::lola::residency::Residency;
@@ -84,24 +82,4 @@ impl Held<'_> {
     pub fn forgets(&self) -> bool {
         !self.index.forgets().is_empty()
     }
-}
-
-/// A view, its name and what it shows.
-pub(in crate::panel) type Tab<T> = (T, &'static str, &'static str);
-
-/// The choice of a view: side by side where there is room, else a menu.
-pub(in crate::panel) fn tabs<T: Copy + PartialEq>(ui: &mut Ui, view: &mut T, all: &[Tab<T>], room: f32) {
-    if ui.available_width() >= room {
-        for (value, name, hint) in all {
-            ui.selectable_value(view, *value, *name).on_hover_text(*hint);
-        }
-        return;
-    }
-    let name = all.iter().find(|t| t.0 == *view).map_or("", |t| t.1);
-    let menu = ComboBox::from_id_salt("view").selected_text(name).width(70.0).show_ui(ui, |ui| {
-        for (value, name, hint) in all {
-            ui.selectable_value(view, *value, *name).on_hover_text(*hint);
-        }
-    });
-    menu.response.on_hover_text("What is shown here");
 }

@@ -16,7 +16,7 @@ use std::ops::Range;
 use eframe::egui::{Label, RichText, Ui};
 
 pub(super) use self::events::{Exchange, heading, last_step, lists, short_name};
-pub(super) use self::held::{Held as Memories, Tab, by_hand, lanes, tabs};
+pub(super) use self::held::{Held as Memories, by_hand, lanes};
 pub use self::picture::cells;
 
 use self::age::Age;
@@ -25,6 +25,7 @@ use self::held::{Held, held};
 use self::occupancy::Occupancy;
 use self::text::Text;
 use super::common::{Key, plural, words};
+use super::row::{Tab, tabs};
 use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::app::facts::Index;
@@ -94,13 +95,13 @@ impl Panel for ResidencyPanel {
             lanes.extend(others);
         }
         if lanes.is_empty() {
-            ui.horizontal(|ui| tabs(ui, &mut self.view, &TABS, 280.0));
+            ui.horizontal(|ui| tabs(ui, &mut self.view, &TABS, 0.0));
             words(ui, if is_text { "No lane is switched on." } else { "No lane here keeps a sparse cache; add a LoLA lane." });
             return;
         }
         let Self { view, lane: choice, text_lane, .. } = self;
         let choice = if is_text { text_lane } else { choice };
-        let Some(lane) = choice.row(ui, look, &lanes, "", |ui, _| tabs(ui, view, &TABS, 280.0)) else { return };
+        let Some(lane) = choice.row(ui, look, &lanes, "", |ui, _| tabs(ui, view, &TABS, 0.0)) else { return };
         if self.view == View::Text {
             // The view may have been chosen just now, of a lane that it shows as well.
             self.text.show(ui, look, lane, &mut self.index, commands);

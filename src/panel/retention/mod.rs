@@ -13,6 +13,7 @@ use self::map::Pictures;
 use self::rows::{Order, Rows};
 use self::scatter::Dot;
 use super::common::{Key, marked_name, plural, words};
+use super::row::{Tab, tabs};
 use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::app::facts::Index;
@@ -50,7 +51,7 @@ enum View {
     Score,
 }
 
-const VIEWS: [(View, &str, &str); 3] = [
+const VIEWS: [Tab<View>; 3] = [
     (View::Map, "Map", "Token by step, for every lane"),
     (View::Age, "By age", "The forgetting curve"),
     (View::Score, "Score and loss", "LoLA's score against the true error later"),
@@ -158,9 +159,7 @@ impl Retention {
         let study = &look.studies.retention;
         let here = study.of(look.plan);
         ui.horizontal_wrapped(|ui| {
-            for (view, name, hint) in VIEWS {
-                ui.selectable_value(&mut self.view, view, name).on_hover_text(hint);
-            }
+            tabs(ui, &mut self.view, &VIEWS, 0.0);
             ui.separator();
             which(ui, look, &mut self.follow);
             let count = DragValue::new(&mut self.follow.count).range(1..=MOST_TOKENS).speed(1.0);
@@ -247,13 +246,18 @@ fn nothing(look: &Look<'_>, costs: Costs) -> String {
     let Costs { tokens, stride, estimate } = costs;
     let every = if stride == 1 { "every step".to_owned() } else { format!("every {stride} steps (more reads than a map has otherwise)") };
     format!(
-        "{stale}Not followed yet. {} at {every}: {} reads a query head, at most {} million multiply-adds{}, {} MiB.",
+        "{stale}Not followed yet. {} at {every}: {} for each query head, at most {} million multiply-adds{}, {} MiB.",
         plural(tokens, "token", "tokens"),
-        grouped(estimate.reads as u64),
+        reads(estimate.reads),
         grouped(estimate.madds.div_ceil(1_000_000)),
         about(look, estimate.madds),
         number((estimate.bytes as f64 / 1_048_576.0 * 10.0).round() / 10.0),
     )
+}
+
+/// `1 read`, `1 429 reads`.
+fn reads(n: usize) -> String {
+    format!("{} {}", grouped(n as u64), if n == 1 { "read" } else { "reads" })
 }
 
 /// The time that so many multiply-adds take, at the pace of the run on screen.
@@ -289,7 +293,7 @@ fn status(ui: &mut Ui, look: &Look<'_>, finding: &Finding) {
         j => format!("every {j} steps, {} times", probes.columns().len()),
     };
     let stopped = if finding.done.is_none() { "Stopped: " } else { "" };
-    let text = format!("{stopped}{followed} asked for at {at}: {} reads a query head", grouped(probes.reads() as u64));
+    let text = format!("{stopped}{followed} asked for at {at}: {} for each query head", reads(probes.reads()));
     let label = ui.add(Label::new(RichText::new(text).color(Ink::of(ui).quiet)).truncate());
     if let Some((backend, seconds)) = &finding.done {
         label.on_hover_text(format!("Made in {seconds:.2} s on {}", backend.adapter));

@@ -24,7 +24,8 @@ use self::quantiles::Quantiles;
 use self::step::this_step;
 use self::whole::Whole;
 use super::common::{Canvas, Key, chunks_seen, cover, plural, words};
-use super::residency::{Tab, lanes, tabs};
+use super::residency::lanes;
+use super::row::{Tab, tabs};
 use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::app::facts::Index;
@@ -164,7 +165,7 @@ impl Panel for Sre {
         let lanes = lanes(look, &["candidates", "candidate_scores"]);
         let none = "No lane here scores candidates for a cache; add a LoLA lane.";
         let Self { view, lane: choice, .. } = self;
-        let Some(lane) = choice.row(ui, look, &lanes, none, |ui, _| tabs(ui, view, &TABS, 280.0)) else { return };
+        let Some(lane) = choice.row(ui, look, &lanes, none, |ui, _| tabs(ui, view, &TABS, 0.0)) else { return };
         if ui.available_height() > 150.0 {
             if let Some(text) = said::sentence(look, lane, &mut self.index, &mut self.step) {
                 ui.add(Label::new(text).truncate());

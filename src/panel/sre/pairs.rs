@@ -17,6 +17,7 @@ use crate::panel::choices::Choices;
 use crate::panel::common::{
     Canvas, Key, canvas, facts, is_marked, marked_name, plural, point_at, role_name, select_ring, texture, token_name, words,
 };
+use crate::panel::row::glued;
 use crate::session::plan::Plan;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
@@ -177,7 +178,7 @@ impl Pairs {
                 let (share, left) = study.progress();
                 let left = left.map_or_else(String::new, |s| format!(", about {} s left", number(s.ceil())));
                 ui.add(ProgressBar::new(share).desired_width(70.0).desired_height(6.0));
-                ui.label(format!("comparing keys: known for the first {first}{left}"));
+                ui.label(glued(&format!("comparing keys: known for the first {first}{left}")));
                 if ui.small_button("Stop").on_hover_text("What was found stays").clicked() {
                     commands.push(Command::Study(StudyCommand::Novelty(Ask::Stop)));
                 }

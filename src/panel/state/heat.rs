@@ -130,7 +130,8 @@ fn sentence(ui: &mut Ui, held: &Held, name: &str, late: &str) {
         let [low, high] = spread.ends.unwrap_or([f32::NAN; 2]);
         format!("; |s| = {}, from {} to {}", number(*norm), number(f64::from(low)), number(f64::from(high)))
     });
-    let text = format!("{late}|{name}| = {}, no number beyond {}{}", number(held.norm), number(f64::from(most)), s.unwrap_or_default());
+    let most = number(f64::from(most));
+    let text = format!("{late}|{name}| = {}, its numbers within ±{most}{}", number(held.norm), s.unwrap_or_default());
     ui.add(Label::new(RichText::new(&text).color(Ink::of(ui).quiet)).truncate()).on_hover_text(text);
 }
 

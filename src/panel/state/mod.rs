@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use eframe::egui::Ui;
 
 use super::common::{Key, words};
+use super::row::{Tab, tabs};
 use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
 use crate::app::study::spectrum::has_state;
@@ -46,7 +47,7 @@ enum View {
     Normaliser,
 }
 
-const VIEWS: [(View, &str, &str); 4] = [
+const VIEWS: [Tab<View>; 4] = [
     (View::Heatmap, "Heatmap", "The state's numbers at the playhead"),
     (View::Spectrum, "Spectrum", "Norm, singular values and effective rank through the run"),
     (View::Collisions, "Collisions", "How alike the features of chosen tokens are"),
@@ -72,11 +73,7 @@ impl Panel for StatePanel {
         let lanes = self.lanes.get(Key::new(look, 0, 0, look.lanes.len(), ()), with_state);
         let Self { lane, view, .. } = self;
         let none = "No lane here keeps a linear state; add a linear, LoLA, DeltaNet or Mamba-2 lane.";
-        let lane = lane.row(ui, look, lanes, none, |ui, _| {
-            for (choice, name, hint) in VIEWS {
-                ui.selectable_value(view, choice, name).on_hover_text(hint);
-            }
-        });
+        let lane = lane.row(ui, look, lanes, none, |ui, _| tabs(ui, view, &VIEWS, 0.0));
         let Some(lane) = lane else { return };
         match self.view {
             View::Heatmap => self.heat.ui(ui, look, lane),

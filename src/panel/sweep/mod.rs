@@ -14,6 +14,7 @@ use self::model::{Along, Model, Point, mapped};
 use self::open::Opened;
 use super::MARKS;
 use super::common::{plural, words};
+use super::row::tabs;
 use super::{Look, Panel};
 use crate::app::command::{Command, WindowCommand};
 use crate::app::study::sweep::Study;
@@ -199,13 +200,13 @@ impl Views<'_> {
         }
         let mut open = None;
         ui.horizontal_wrapped(|ui| {
-            ui.selectable_value(self.view, View::State, "state size");
-            for (i, along) in self.along.iter().enumerate() {
-                ui.selectable_value(self.view, View::Parameter(i), along.title.as_str());
-            }
+            let mut views = vec![(View::State, "state size", "Scores against the size of the state")];
+            let parameters = self.along.iter().enumerate();
+            views.extend(parameters.map(|(i, along)| (View::Parameter(i), along.title.as_str(), "Scores against this parameter")));
             if !self.maps.is_empty() {
-                ui.selectable_value(self.view, View::Map, "map");
+                views.push((View::Map, "map", "A lane's scores over both parameters"));
             }
+            tabs(ui, self.view, &views, 0.0);
             if *self.view == View::Map && self.maps.len() > 1 {
                 let shown = self.lane.as_ref().filter(|l| self.maps.contains(l)).unwrap_or(&self.maps[0]).clone();
                 let mut chosen = shown.clone();
