@@ -91,7 +91,7 @@ fn sign_in_words(sign: Sign) -> String {
         Sign::Marked(dash, mark) => format!("{} with a {}", line(dash), sign_in_words(*mark)),
         Sign::Up => "triangle".to_owned(),
         Sign::Down => "open triangle, point down".to_owned(),
-        Sign::Ramp(_) => "range of colours".to_owned(),
+        Sign::Ramp(_) | Sign::Shade(_) => "range of colours".to_owned(),
     }
 }
 
