@@ -305,6 +305,8 @@ pub enum WindowCommand {
     ShowPanel(&'static str),
     /// Do something with a panel, or with the one that is in use.
     Panel { name: Option<&'static str>, act: PanelAct },
+    /// Go to the next row of panels, or the one before, where the window is too low for all of them.
+    Rows { down: bool },
     /// Fold a side of the window to a rail, or unfold it.
     ToggleSide(Side),
     /// Move the border between two neighbours of a row (to the right) or of a column (downwards) by so many points.

@@ -156,6 +156,12 @@ pub static COMMANDS: &[Entry] = &[
     entry("taller", "Make the panel taller", Group::View, Some(with(CTRL_SHIFT, Key::ArrowDown)), || panel(PanelAct::Taller)),
     entry("lower", "Make the panel shorter", Group::View, Some(with(CTRL_SHIFT, Key::ArrowUp)), || panel(PanelAct::Lower)),
     entry("detach", "Own window for the panel, or back", Group::View, Some(with(Modifiers::COMMAND, Key::D)), || panel(PanelAct::Detach)),
+    entry("panels-below", "Panels below, in a low window", Group::View, Some(with(Modifiers::COMMAND, Key::PageDown)), || {
+        Window(WindowCommand::Rows { down: true })
+    }),
+    entry("panels-above", "Panels above, in a low window", Group::View, Some(with(Modifiers::COMMAND, Key::PageUp)), || {
+        Window(WindowCommand::Rows { down: false })
+    }),
     section(entry("session-panel", "Show or fold the session panel", Group::View, Some(with(Modifiers::NONE, Key::F6)), || {
         Window(WindowCommand::ToggleSide(Side::Session))
     })),

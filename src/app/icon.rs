@@ -29,6 +29,10 @@ pub enum Icon {
     ArrowLeft,
     /// An arrow to the right.
     ArrowRight,
+    /// An arrow upwards.
+    ArrowUp,
+    /// An arrow downwards.
+    ArrowDown,
     /// A cross.
     Close,
 }
@@ -102,19 +106,21 @@ fn paint(ui: &Ui, icon: Icon, rect: Rect, colour: Color32) {
                 painter.line_segment([c - 0.9 * d, c + 0.9 * d], Stroke::new(1.4, colour));
             }
         }
-        Icon::ArrowLeft => arrow(ui, c, -r, colour),
-        Icon::ArrowRight => arrow(ui, c, r, colour),
+        Icon::ArrowLeft => arrow(ui, c, vec2(-r, 0.0), colour),
+        Icon::ArrowRight => arrow(ui, c, vec2(r, 0.0), colour),
+        Icon::ArrowUp => arrow(ui, c, vec2(0.0, -r), colour),
+        Icon::ArrowDown => arrow(ui, c, vec2(0.0, r), colour),
         Icon::Maximise => {
             painter.rect_stroke(Rect::from_center_size(c, Vec2::splat(2.0 * r)), 1.0, Stroke::new(1.3, colour), StrokeKind::Inside);
         }
     }
 }
 
-/// A shaft and a head that points right, or left where `r` is negative.
-fn arrow(ui: &Ui, c: Pos2, r: f32, colour: Color32) {
-    let (stroke, tip) = (Stroke::new(1.5, colour), c + vec2(r, 0.0));
-    ui.painter().line_segment([c - vec2(r, 0.0), tip], stroke);
-    ui.painter().add(Shape::line(vec![tip - vec2(r, r), tip, tip + vec2(-r, r)], stroke));
+/// A shaft and a head that points along `r`.
+fn arrow(ui: &Ui, c: Pos2, r: Vec2, colour: Color32) {
+    let (stroke, tip) = (Stroke::new(1.5, colour), c + r);
+    ui.painter().line_segment([c - r, tip], stroke);
+    ui.painter().add(Shape::line(vec![tip - r - r.rot90(), tip, tip - r + r.rot90()], stroke));
 }
 
 /// Three quarters of a circle with an arrow head at its end.

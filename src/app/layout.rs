@@ -5,15 +5,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use eframe::egui::style::ScrollStyle;
-use eframe::egui::{
-    self, Context, Frame, Id, Margin, Memory, ScrollArea, Sense, Ui, UiBuilder, ViewportBuilder, ViewportClass, ViewportId,
-};
+use eframe::egui::{self, Context, Frame, Id, Margin, Memory, Ui, ViewportBuilder, ViewportClass, ViewportId};
 use egui_tiles::{TileId, Tree};
 
 use crate::app::arrangement::{Arrangement, Node};
 use crate::app::command::{Command, PanelAct, WindowCommand};
 use crate::app::icon::Icon;
+use crate::app::pages::{self, Rows};
 use crate::app::tabs::{self, Centre};
 use crate::app::{borders, commands, focus, presets, sizes};
 use crate::panel::{Look, PANELS, Panel, PanelEntry, WindowLane, choices};
@@ -47,8 +45,10 @@ pub struct PanelLayout {
     /// The arrangement that the drag of a tab found, while one is under way.
     #[allow(clippy::option_option, reason = "no drag; a drag that found the designed arrangement, which is saved as none; or another")]
     found: Option<Option<String>>,
-    /// The panel that is to be scrolled to, where the panels have more than the room of the centre.
+    /// The panel whose row is to be seen, where the centre is too low for all rows.
     reveal: Option<&'static str>,
+    /// The rows that are seen there.
+    rows: Rows,
 }
 
 impl std::fmt::Debug for PanelLayout {
@@ -89,6 +89,7 @@ impl PanelLayout {
             under: None,
             found: None,
             reveal: None,
+            rows: Rows::default(),
         };
         layout.restore(saved);
         layout
@@ -224,7 +225,8 @@ impl PanelLayout {
             self.tree.set_visible(tile, true);
             self.tree.make_active(|id, _| id == tile);
             self.used = entry(name).map(|e| e.name).or(self.used);
-            self.reveal = self.used;
+            // Of several that are brought at once the first is seen.
+            self.reveal = self.reveal.or(self.used);
             if self.maximised.is_some_and(|m| m != name) {
                 self.maximised = None;
             }
@@ -259,6 +261,11 @@ impl PanelLayout {
     /// Moves the border between two neighbours by so many points; false if it cannot move.
     pub fn move_border(&mut self, [first, second]: [TileId; 2], by: f32) -> bool {
         sizes::move_border(&mut self.tree, first, second, by)
+    }
+
+    /// Goes to the next row of panels, or the one before, where the centre is too low for all of them.
+    pub fn turn(&mut self, down: bool) {
+        self.rows.first = if down { self.rows.first + 1 } else { self.rows.first.saturating_sub(1) };
     }
 
     /// Gives the panel a window of its own.
@@ -332,7 +339,7 @@ impl PanelLayout {
         } else if self.found.is_none() {
             self.found = Some(self.save());
         }
-        let Self { tree, panels, maximised, used, under, focused, found, reveal, .. } = self;
+        let Self { tree, panels, maximised, used, under, focused, found, reveal, rows, .. } = self;
         *under = None;
         // A focus that stays where it was does not take the place of a panel that was pressed since.
         let focus = ui.memory(Memory::focused);
@@ -347,14 +354,15 @@ impl PanelLayout {
             behavior.alone(ui, name);
             return;
         }
+        let mut hidden = Vec::new();
         let reveal = reveal.take().and_then(|name| tree.tiles.find_pane(&Pane(name.to_owned())));
-        in_room(ui, sizes::least(tree), |ui| {
-            tree.ui(&mut behavior, ui);
-            borders::ui(ui, tree, behavior.commands);
-            if let Some(rect) = reveal.and_then(|tile| tree.tiles.rect(tile)) {
-                ui.scroll_to_rect(rect, None);
-            }
-        });
+        *rows = pages::hide(tree, ui.available_height(), rows.first, reveal, &mut hidden);
+        if rows.all > 0 {
+            pages::strip(ui, *rows, behavior.commands);
+        }
+        tree.ui(&mut behavior, ui);
+        borders::ui(ui, tree, behavior.commands);
+        pages::show(tree, &hidden);
         let Centre { commands, used, dropped, .. } = behavior;
         if let Some(was) = found.take_if(|_| dropped) {
             commands.push(WindowCommand::Dropped { name: *used, was }.into());
@@ -413,26 +421,6 @@ pub(super) fn draw(panels: &mut Panels, entry: &PanelEntry, ui: &mut Ui, look: &
     let start = Instant::now();
     ui.push_id(entry.name, |ui| panel.ui(ui, look, commands));
     *seconds = start.elapsed().as_secs_f64();
-}
-
-/// Draws into all of `ui`, or into `least` points where that is more, which are scrolled then: no panel becomes a slit.
-fn in_room(ui: &mut Ui, least: egui::Vec2, draw: impl FnOnce(&mut Ui)) {
-    let room = ui.available_size();
-    let size = room.max(least);
-    if size == room {
-        draw(ui);
-        return;
-    }
-    // Bars that have room of their own, so that they cover nothing.
-    ui.spacing_mut().scroll = ScrollStyle { fade: ui.spacing().scroll.fade, ..ScrollStyle::solid() };
-    let bar = ui.spacing().scroll.allocated_width();
-    let [wide, high] = [size.x > room.x, size.y > room.y];
-    let size = egui::vec2(if wide { size.x } else { room.x - bar }, if high { size.y } else { room.y - bar });
-    ScrollArea::new([wide, high]).id_salt("centre").auto_shrink(false).show(ui, |ui| {
-        let (rect, _) = ui.allocate_exact_size(size, Sense::hover());
-        draw(&mut ui.new_child(UiBuilder::new().max_rect(rect)));
-        focus::follow(ui);
-    });
 }
 
 /// A window of its own for a panel. Closing it puts the panel back.

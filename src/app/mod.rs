@@ -31,6 +31,7 @@ pub mod menu;
 pub mod neighbours;
 mod notices;
 pub mod offscreen;
+pub mod pages;
 mod paint;
 pub mod palette;
 pub mod params;

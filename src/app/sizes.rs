@@ -14,20 +14,28 @@ const READABLE: Vec2 = vec2(220.0, 168.0);
 /// Points between tiles.
 pub const GAP: f32 = 4.0;
 
-/// The least room in which every panel that is seen has [`READABLE`], if the tiles were as large as each other.
-pub fn least(tree: &Tree<Pane>) -> Vec2 {
-    tree.root().map_or(Vec2::ZERO, |root| below(&tree.tiles, root))
-}
-
-fn below(tiles: &Tiles<Pane>, tile: TileId) -> Vec2 {
+/// The least room in which every panel that is seen of a tile has [`READABLE`], if its tiles were as large as each other.
+pub fn least(tiles: &Tiles<Pane>, tile: TileId) -> Vec2 {
     let Some(Tile::Container(Container::Linear(linear))) = tiles.get(tile) else { return READABLE };
-    let seen: Vec<Vec2> = linear.children.iter().filter(|c| tiles.is_visible_in_layout(**c)).map(|c| below(tiles, *c)).collect();
+    let seen: Vec<Vec2> = linear.children.iter().filter(|c| tiles.is_visible_in_layout(**c)).map(|c| least(tiles, *c)).collect();
     let gaps = GAP * seen.len().saturating_sub(1) as f32;
     let (sum, most) = seen.iter().fold((Vec2::ZERO, Vec2::ZERO), |(sum, most), size| (sum + *size, most.max(*size)));
     match linear.dir {
         LinearDir::Horizontal => vec2(sum.x + gaps, most.y),
         LinearDir::Vertical => vec2(most.x, sum.y + gaps),
     }
+}
+
+/// True if a tile is somewhere within another.
+pub fn holds(tiles: &Tiles<Pane>, outer: TileId, inner: TileId) -> bool {
+    let mut at = inner;
+    while let Some(parent) = tiles.parent_of(at) {
+        if parent == outer {
+            return true;
+        }
+        at = parent;
+    }
+    false
 }
 
 /// How much wider or taller a panel is made at once: this part of what the row or column has.

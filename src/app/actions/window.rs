@@ -89,6 +89,7 @@ impl App {
             | WindowCommand::Dropped { .. }
             | WindowCommand::Arrange(_)
             | WindowCommand::ResetLayout => self.panel_command(&command),
+            WindowCommand::Rows { down } => self.layout.turn(down),
             WindowCommand::ToggleSide(side) => self.show_side(side, !self.sides.is_shown(side)),
             WindowCommand::Present => self.present(!self.presenting),
             WindowCommand::TogglePalette => self.toggle_palette(),
