@@ -9,7 +9,7 @@ use crate::panel::common::{facts, link, plural};
 use crate::panel::{Look, Subject};
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, triangle};
 use crate::widget::palette::{Ink, blend};
-use crate::widget::ticks::{Scale, number};
+use crate::widget::ticks::{Scale, grouped, number};
 
 /// Up to this count each has a bin of its own.
 const ONE_BY_ONE: u32 = 10;
@@ -234,7 +234,7 @@ fn point(
     let writes: u64 = rows.iter().map(|&r| u64::from(tally.counts[r as usize])).sum();
     let mut told = vec![
         ("rows", format!("{} of {all} ({}%)", rows.len(), number(100.0 * rows.len() as f64 / all as f64))),
-        ("writes in them", format!("{writes} ({}% of all)", number(100.0 * writes as f64 / total as f64))),
+        ("writes in them", format!("{} ({}% of all)", grouped(writes), number(100.0 * writes as f64 / total as f64))),
     ];
     if let Some((bin, width)) = bin.map(|b| (b, bins.width(b))).filter(|(_, width)| *width > 1) {
         told.insert(1, ("rows for each count", format!("{} ({} in {width} whole numbers)", number(bins.height(bin)), rows.len())));

@@ -18,7 +18,7 @@ use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::heatmap::cells_of;
 use crate::widget::palette::{Ink, blend};
-use crate::widget::ticks::{Scale, number};
+use crate::widget::ticks::{Scale, grouped, number};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How many writes each centroid holds at the playhead: c, the counts of the dictionary.\n\n\
@@ -152,7 +152,7 @@ impl Panel for Counts {
             ui.label(format!(
                 "{} hold {}, as evenly as {even:.0} equal rows would (perplexity {share:.0}% of n)",
                 plural(used, "row", "rows"),
-                plural(tally.counts.iter().sum::<u32>() as usize, "write", "writes")
+                writes_of(tally.counts.iter().map(|&c| u64::from(c)).sum())
             ));
             if counting == Counting::Half {
                 ui.label(RichText::new(format!("{seen} went to them: the counts are half floats")).color(ui.visuals().warn_fg_color));
@@ -177,6 +177,11 @@ impl Panel for Counts {
         choices.one_of("view", &mut self.view, VIEWS.map(|(view, name, _)| (view, name)));
         choices.one_of("axis", &mut self.linear, [(false, "log"), (true, "linear")]);
     }
+}
+
+/// `1 write`, `65 536 writes`.
+fn writes_of(n: u64) -> String {
+    format!("{} {}", grouped(n), if n == 1 { "write" } else { "writes" })
 }
 
 /// The rows that were deleted by hand before the playhead.
