@@ -472,7 +472,7 @@ fn a_step_tells_who_was_founded_admitted_and_displaced() {
 fn a_lane_tells_what_is_set_and_what_it_costs() {
     let text = said(&NEEDLE, Subject::Lane(0), 1088);
     // N (dk + dv + 1) + C (dk + dv) numbers of 1088 x 128: 256 x 129 + 64 x 128 = 41216 of 139264.
-    assert!(text.contains("memory: 41 216 numbers, 29.6% of what full attention keeps"), "{text}");
+    assert!(text.contains("memory: 41\u{2009}216 numbers, 29.6% of what full attention keeps"), "{text}");
     assert!(text.contains("centroids N: 256") && !text.contains("chunk C: 64"), "only what differs from the default: {text}");
 }
 
