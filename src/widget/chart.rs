@@ -2,6 +2,8 @@
 //!
 //! Everything that is drawn against axes goes through it, so that all plots of the window look alike.
 
+use std::sync::Arc;
+
 use eframe::egui::{Color32, FontId, Galley, Painter, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 
 use super::heatmap::Colours;
@@ -194,15 +196,29 @@ impl Chart {
             return;
         }
         let top = self.rect.bottom() + TICK;
-        let values = ticks(self.x.min, self.x.max, self.x.scale, wanted, self.x.whole);
-        let texts = labels(&values).into_iter().map(|text| painter.layout_no_wrap(text, font.clone(), ink.quiet));
-        let texts: Vec<_> = values.iter().zip(texts).map(|(v, text)| (self.x_of(*v), text)).collect();
+        let texts_of = |wanted: usize| -> Vec<(f32, Arc<Galley>)> {
+            let values = ticks(self.x.min, self.x.max, self.x.scale, wanted, self.x.whole);
+            let texts = labels(&values).into_iter().map(|text| painter.layout_no_wrap(text, font.clone(), ink.quiet));
+            values.iter().zip(texts).map(|(value, text)| (self.x_of(*value), text)).collect()
+        };
         let left_of = |at: f32, text: &Galley| (at - text.size().x / 2.0).max(self.rect.left() - 12.0);
-        // A scale is read off two numbers: the name gives way to the second, as long as some letters of it are left.
-        let room = texts.get(1).map_or(f32::INFINITY, |(at, text)| self.rect.right() - (left_of(*at, text) + text.size().x + 9.0));
-        let room = if room < LETTERS { self.rect.width() } else { room.min(self.rect.width()) };
+        // What is left for the name beyond the second number.
+        let room_of = |texts: &[(f32, Arc<Galley>)]| {
+            texts.get(1).map_or(f32::INFINITY, |(at, text)| self.rect.right() - (left_of(*at, text) + text.size().x + 9.0))
+        };
+        // A scale is read off two numbers: the name gives way to the second, as long as some letters of it are left; where it stands at
+        // the end of the axis, a finer step puts another before it.
+        let mut texts = texts_of(wanted);
+        if room_of(&texts) < LETTERS && !self.x.label.is_empty() {
+            let more = texts_of(2 * wanted.max(2));
+            if room_of(&more) >= LETTERS {
+                texts = more;
+            }
+        }
+        let room = Some(room_of(&texts)).filter(|room| *room >= LETTERS).map_or(self.rect.width(), |room| room.min(self.rect.width()));
         let label = elided(painter, &self.x.label, room, ink.quiet);
         let label_left = self.rect.right() - label.size().x;
+        let mut free = f32::NEG_INFINITY;
         for (at, text) in texts {
             painter.vline(at, self.rect.y_range(), Stroke::new(1.0, ink.grid));
             painter.vline(at, self.rect.bottom()..=self.rect.bottom() + TICK - 1.0, Stroke::new(1.0, ink.frame));
@@ -211,8 +227,10 @@ impl Chart {
                 // Nothing stands in the way: the last number is drawn too, as far to the right as there is room.
                 left = left.min(self.rect.right() + 6.0 - text.size().x);
             }
-            if self.x.label.is_empty() || left + text.size().x + 8.0 < label_left {
+            let right = left + text.size().x;
+            if left >= free && (self.x.label.is_empty() || right + 8.0 < label_left) {
                 painter.galley(pos2(left, top), text, ink.quiet);
+                free = right + 2.0;
             }
         }
         let place = Rect::from_min_size(pos2(label_left, top), label.size());

@@ -170,19 +170,22 @@ pub fn labels(ticks: &[f64]) -> Vec<String> {
             if size == 0.0 || (1.0..1e4).contains(&size) {
                 return number(*t);
             }
-            let decimals = if apart { (size.log10().floor() - place).clamp(0.0, 15.0) as usize } else { 2 };
+            // One more than the step needs: of a finer step every second or third number may have been kept.
+            let decimals = if apart { (size.log10().floor() - place + 1.0).clamp(0.0, 15.0) as usize } else { 2 };
             signed(*t, power(size, decimals))
         };
         return ticks.iter().map(write).collect();
     }
     let plain: Vec<String> = ticks.iter().map(|t| number(*t)).collect();
     let off = |(text, tick): (&String, &f64)| read(text).is_some_and(|shown| (shown - tick).abs() > step * 1e-3);
-    if !apart || !plain.iter().zip(ticks).any(off) {
+    let wrong = |texts: &[String]| texts.iter().zip(ticks).any(off);
+    if !apart || !wrong(&plain) {
         return plain;
     }
-    // As many decimals as the step has.
-    let digits = (-place).clamp(0.0, 17.0) as usize;
-    ticks.iter().map(|t| signed(*t, fixed(t.abs(), digits))).collect()
+    // As many decimals as the step has; more where not all numbers are multiples of it.
+    let digits = (-place).clamp(0.0, 15.0) as usize;
+    let with = |digits: usize| ticks.iter().map(|t| signed(*t, fixed(t.abs(), digits))).collect::<Vec<_>>();
+    (digits..digits + 2).map(with).find(|texts| !wrong(texts)).unwrap_or_else(|| with(digits + 2))
 }
 
 /// What [`number`] has written.
@@ -295,6 +298,8 @@ mod tests {
         assert_eq!(of(-0.412_16, -0.412_04), ["−0.41215", "−0.41210", "−0.41205"]);
         assert_eq!(labels(&ticks(1.0, 1000.0, Scale::Log, 4, false)), ["1", "10", "100", "1000"]);
         assert_eq!((labels(&[0.333_333]), labels(&[])), (vec!["0.3333".to_owned()], vec![]));
+        // Every second number of a step of 0.005: a hundredth apart, but no hundredths.
+        assert_eq!(labels(&[24_992.505, 24_992.515]), ["24\u{2009}992.505", "24\u{2009}992.515"]);
     }
 
     #[test]
