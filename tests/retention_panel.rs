@@ -73,7 +73,7 @@ fn the_map_shows_lola_keeping_the_needles_and_lolcats_losing_them() {
     let said = |lane: &str| {
         let start = format!("Retention of 96 tokens in lane {lane}: median error now: needle ");
         let label = harness.get_by_label_contains(&start).accesskit_node().label().unwrap();
-        label[start.len()..].split(',').next().unwrap().parse::<f64>().unwrap()
+        label[start.len()..].split(',').next().unwrap().replace('−', "-").parse::<f64>().unwrap()
     };
     assert!(said("full") < 0.05 && said("LoLA") < 0.05, "{} {}", said("full"), said("LoLA"));
     assert!(said("LoLCATs") > 0.5 && said("linear") > 0.5, "{} {}", said("LoLCATs"), said("linear"));

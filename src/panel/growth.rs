@@ -1,25 +1,28 @@
 //! Dictionary growth: rows in use over the stream, against the plateau curve.
 
-use eframe::egui::{Color32, Id, Painter, RichText, Stroke, Ui, pos2, vec2};
+use eframe::egui::{Color32, Id, Painter, RichText, Sense, Stroke, Ui, Vec2, pos2, vec2};
 
-use super::common::{Key, chunk_name, chunks_seen, cover, facts, head_of, lane_link, lanes_with, playheads, swatch, waiting, words};
-use super::row::{SWATCH, glued, unbroken, width_of};
+use super::common::{Key, chunk_name, chunks_seen, cover, facts, head_of, lane_link, lanes_with, playheads, waiting, words};
+use super::row::{glued, width_of};
 use super::{Look, Panel};
 use crate::app::command::Command;
 use crate::trace::Channel;
 use crate::widget::baked;
 use crate::widget::cached::Cached;
-use crate::widget::chart::{Axis, Chart, Entry, Sign};
+use crate::widget::chart::{Axis, Chart, Entry, Sign, sign};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::{Ink, blend};
 use crate::widget::ticks::{Scale, number};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How many centroids each dictionary holds, against the writes seen.\n\n\
-Solid steps: n, rows in use after each chunk, up to the playhead. Dashed: the plateau curve N(t) = t N / (t + N). Dotted: N, the \
-most that the dictionary may hold; half of it is reached after N writes.\n\n\
+Thick steps: n, rows in use after each chunk, up to the playhead, in each lane's colour and dashes (its name stands above with both). Thin and pale: the plateau curve N(t) = t N / (t + N). \
+Thin dots: N, the most that the dictionary may hold; half of it is reached after N writes.\n\n\
 The formula: a chunk that ends at write t founds m = floor(t N / (t + N)) - n rows (the first chunk at least one, a chunk at most one a write). With another growth (saturating: min(t, N); linear: t N / T) the \
-steps leave the dashed curve: that is the ablation.\n\nVQ attention has no curve to follow: its n is the codes of the fixed codebook that stand for a token so far.\n\nHover for the exact numbers of a step.";
+steps leave the thin curve: that is the ablation.\n\nVQ attention has no curve to follow: its n is the codes of the fixed codebook that stand for a token so far.\n\nHover for the exact numbers of a step.";
+
+/// The room of a lane's sign.
+const SIGN: Vec2 = vec2(26.0, 12.0);
 
 /// See [`HELP`].
 #[derive(Debug, Default)]
@@ -79,9 +82,9 @@ impl Panel for Growth {
         let mut y = Axis::real("rows in use, n", 0.0, most as f64 * 1.06, Scale::Linear);
         y.whole = true;
         let legend = [
-            Entry::new(Sign::Line(Dash::Solid), ink.quiet, "n"),
-            Entry::new(Sign::Line(Dash::Long), ink.quiet, "t N / (t + N)"),
-            Entry::new(Sign::Line(Dash::Dots), ink.quiet, "N"),
+            Entry::new(Sign::Line(Dash::Solid), ink.text, "n, thick"),
+            Entry::new(Sign::Line(Dash::Solid), pale(&ink, ink.quiet), "t N / (t + N), thin"),
+            Entry::new(Sign::Line(Dash::Dots), pale(&ink, ink.quiet), "N"),
         ];
         let size = vec2(ui.available_width(), ui.available_height().max(70.0));
         let (response, chart) = Chart::show(ui, size, Axis::count("writes seen", total), y, &legend, &describe(look, &lanes));
@@ -93,7 +96,7 @@ impl Panel for Growth {
             let colour = look.lanes[lane].colour;
             let Some(sizes) = look.lanes[lane].trace.channel("sizes") else { continue };
             if let Some(n) = n_max(look, lane) {
-                limits(&painter, ui.scope_id().with(("limits", lane)), &chart, n, blend(ink.paper, colour, 0.75));
+                limits(&painter, ui.scope_id().with(("limits", lane)), &chart, n, pale(&ink, colour));
             }
             let head = head_of(sizes, look);
             let chunk = look.lanes[lane].plan.setup.chunk;
@@ -102,7 +105,10 @@ impl Panel for Growth {
                 self.curves[lane].get(Key::new(look, lane, head, covered, ()), || corners(&sizes.wholes(head)[..covered], chunk, total));
             let seen = (1 + 2 * chunks_seen(look, lane)).min(all.len());
             let points: Vec<_> = all[..seen].iter().map(|p| chart.pos(p[0], p[1])).collect();
-            line::draw(&painter, &points, Stroke::new(2.0, colour), Dash::Solid);
+            line::draw(&painter, &points, Stroke::new(2.0, colour), look.lanes[lane].dash());
+            if let Some(last) = points.last() {
+                sign(&painter, *last, look.lanes[lane].mark(), colour, &ink);
+            }
         }
         playheads(ui, look, &chart, |writes| writes as f64);
         if let Some(pointer) = response.hover_pos() {
@@ -122,24 +128,50 @@ fn highest(look: &Look<'_>, lane: usize) -> Option<usize> {
 fn limits(painter: &Painter, id: Id, chart: &Chart, n_max: usize, colour: Color32) {
     let n = n_max as f64;
     let points: Vec<_> = (0..=200).map(|i| chart.x.value(f64::from(i) / 200.0)).map(|t| chart.pos(t, plateau(t, n))).collect();
-    baked::draw(painter, id, line::shapes(&points, Stroke::new(1.2, colour), Dash::Long));
+    baked::draw(painter, id, line::shapes(&points, Stroke::new(1.0, colour), Dash::Solid));
     let ends = [chart.rect.left(), chart.rect.right()].map(|x| pos2(x, chart.y_of(n)));
-    line::draw(painter, &ends, Stroke::new(1.2, colour), Dash::Dots);
+    line::draw(painter, &ends, Stroke::new(1.0, colour), Dash::Dots);
+}
+
+/// The ink of what a line is held against: a lane's own colour and dashes are those of its n alone.
+fn pale(ink: &Ink, colour: Color32) -> Color32 {
+    blend(ink.paper, colour, 0.55)
 }
 
 fn header(ui: &mut Ui, look: &Look<'_>, lanes: &[usize], commands: &mut Vec<Command>) {
     ui.horizontal_wrapped(|ui| {
-        for &lane in lanes {
-            let name = RichText::new(look.lanes[lane].plan.name.as_str()).strong();
-            let width = SWATCH + ui.spacing().item_spacing.x + width_of(ui, name.clone());
-            unbroken(ui, width, |ui| {
-                swatch(ui, look.lanes[lane].colour);
-                drop(lane_link(ui, name, lane, commands));
-            });
-            ui.label(glued(&sentence(look, lane)));
-            ui.add_space(8.0);
+        for (i, &lane) in lanes.iter().enumerate() {
+            named(ui, look, lane, &glued(&sentence(look, lane)), i > 0, commands);
         }
     });
+}
+
+/// A lane's sign, its name and a word on it, in a row that wraps: all in one piece, begun on a line of its own (if it stands `after_others`)
+/// where there is no room for all of it on this one.
+pub(super) fn named(ui: &mut Ui, look: &Look<'_>, lane: usize, text: &str, after_others: bool, commands: &mut Vec<Command>) {
+    let name = RichText::new(look.lanes[lane].plan.name.as_str()).strong();
+    let gap = ui.spacing().item_spacing.x;
+    let mut whole = SIGN.x + gap + width_of(ui, name.clone());
+    if !text.is_empty() {
+        whole += gap + width_of(ui, text);
+    }
+    if after_others && !fits(ui.available_size_before_wrap().x, whole) {
+        ui.end_row();
+    }
+    let (place, _) = ui.allocate_exact_size(SIGN, Sense::hover());
+    let own = &look.lanes[lane];
+    sign(ui.painter(), place.center(), Sign::Line(own.dash()), own.colour, &Ink::of(ui));
+    sign(ui.painter(), place.center(), own.mark(), own.colour, &Ink::of(ui));
+    drop(lane_link(ui, name, lane, commands));
+    if !text.is_empty() {
+        ui.label(text);
+    }
+    ui.add_space(8.0);
+}
+
+/// True if what is so wide stands in the room that is left of a row, without a break in it: half a point is lost to rounding.
+fn fits(room: f32, whole: f32) -> bool {
+    whole + 0.5 <= room
 }
 
 /// `n 409 of N 512`, at the playhead, and how many writes wait.
@@ -192,6 +224,12 @@ fn tell(response: &eframe::egui::Response, look: &Look<'_>, lanes: &[usize], x: 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_and_its_sign_are_parted_by_no_end_of_a_line() {
+        assert!(fits(100.0, 99.0) && fits(100.0, 99.5), "it stands in what is left");
+        assert!(!fits(100.0, 99.8) && !fits(40.0, 120.0), "it begins a line of its own");
+    }
 
     #[test]
     fn half_of_n_is_reached_after_n_writes() {

@@ -46,7 +46,7 @@ pub(in crate::panel) fn lines(widths: impl IntoIterator<Item = f32>, gap: f32, r
 pub(in crate::panel) fn glued(sentence: &str) -> String {
     let mut glued = String::with_capacity(sentence.len() + 8);
     for (i, word) in sentence.split(' ').enumerate() {
-        let number = word.trim_start_matches(['-', '+', '±']).starts_with(|c: char| c.is_ascii_digit());
+        let number = word.trim_start_matches(['-', '−', '+', '±']).starts_with(|c: char| c.is_ascii_digit());
         if i > 0 {
             glued.push(if number { '\u{a0}' } else { ' ' });
         }

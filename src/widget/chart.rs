@@ -2,7 +2,9 @@
 //!
 //! Everything that is drawn against axes goes through it, so that all plots of the window look alike.
 
-use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
+use std::sync::Arc;
+
+use eframe::egui::{Color32, FontId, Galley, Painter, Pos2, Rect, Response, Role, Sense, Shape, Stroke, Ui, Vec2, WidgetInfo, pos2, vec2};
 
 use super::heatmap::Colours;
 use super::legend::{draw_head, elided, head_rows, in_words, whole_on_hover};
@@ -13,6 +15,8 @@ use super::ticks::{Scale, labels, ticks};
 /// The size of the letters on axes and legends.
 pub const SMALL: f32 = 11.0;
 const TICK: f32 = 4.0;
+/// The room, in points, in which a name that is cut can still be guessed.
+const LETTERS: f32 = 28.0;
 
 /// One axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,19 +33,21 @@ pub struct Axis {
     pub whole: bool,
     /// The names of kinds, where the axis has these in place of numbers: kind `i` takes the place from i to i + 1.
     pub names: Vec<String>,
+    /// Where the numbers of an upward axis end before the axis does: what is drawn beyond has no measure in it.
+    pub until: Option<f64>,
 }
 
 impl Axis {
     /// A linear axis of whole numbers from 0.
     #[must_use]
     pub fn count(label: impl Into<String>, max: usize) -> Self {
-        Self { label: label.into(), min: 0.0, max: max.max(1) as f64, scale: Scale::Linear, whole: true, names: Vec::new() }
+        Self { label: label.into(), min: 0.0, max: max.max(1) as f64, scale: Scale::Linear, whole: true, names: Vec::new(), until: None }
     }
 
     /// An axis of real numbers.
     #[must_use]
     pub fn real(label: impl Into<String>, min: f64, max: f64, scale: Scale) -> Self {
-        Self { label: label.into(), min, max, scale, whole: false, names: Vec::new() }
+        Self { label: label.into(), min, max, scale, whole: false, names: Vec::new(), until: None }
     }
 
     /// An axis of kinds with these names.
@@ -156,8 +162,9 @@ impl Chart {
         let painter = ui.painter_at(outer);
         let font = FontId::proportional(SMALL);
         let line = ui.fonts_mut(|f| f.row_height(&font)).ceil();
-        let wanted = |points: f32, each: f32| (points / each).floor().clamp(1.0, 12.0) as usize;
-        let y_ticks = ticks(y.min, y.max, y.scale, wanted(outer.height() - 2.0 * line, 2.4 * line), y.whole);
+        let measured = y.until.map_or(1.0, |end| y.share(end).clamp(0.0, 1.0)) as f32;
+        let y_wanted = wanted((outer.height() - 2.0 * line) * measured, 2.4 * line);
+        let y_ticks = ticks(y.min, y.until.unwrap_or(y.max), y.scale, y_wanted, y.whole);
         let y_texts: Vec<_> = labels(&y_ticks).into_iter().map(|v| painter.layout_no_wrap(v, font.clone(), ink.quiet)).collect();
         let left = y_texts.iter().map(|g| g.size().x).fold(0.0, f32::max) + TICK + 4.0;
         let head = rows.max(1) as f32 * line + 4.0;
@@ -171,10 +178,15 @@ impl Chart {
         }
         let chart = Self { rect, x, y };
         painter.rect_filled(rect, 0.0, ink.paper);
+        let mut above = f32::INFINITY;
         for (value, text) in y_ticks.iter().zip(y_texts) {
             let at = chart.y_of(*value);
             painter.hline(rect.x_range(), at, Stroke::new(1.0, ink.grid));
-            painter.galley(pos2(rect.left() - TICK - text.size().x, at - text.size().y / 2.0), text, ink.quiet);
+            // In a low plot two numbers may be all that there is room for.
+            if at + line * 0.9 <= above {
+                painter.galley(pos2(rect.left() - TICK - text.size().x, at - text.size().y / 2.0), text, ink.quiet);
+                above = at;
+            }
         }
         chart.draw_x(ui, &painter, &ink, &font, wanted(rect.width(), 56.0));
         painter.rect_stroke(rect, 0.0, Stroke::new(1.0, ink.frame), eframe::egui::StrokeKind::Outside);
@@ -188,22 +200,42 @@ impl Chart {
             self.draw_kinds(ui, painter, ink);
             return;
         }
-        let label = elided(painter, &self.x.label, self.rect.width(), ink.quiet);
         let top = self.rect.bottom() + TICK;
+        let texts_of = |wanted: usize| -> Vec<(f32, Arc<Galley>)> {
+            let values = ticks(self.x.min, self.x.max, self.x.scale, wanted, self.x.whole);
+            let texts = labels(&values).into_iter().map(|text| painter.layout_no_wrap(text, font.clone(), ink.quiet));
+            values.iter().zip(texts).map(|(value, text)| (self.x_of(*value), text)).collect()
+        };
+        let left_of = |at: f32, text: &Galley| (at - text.size().x / 2.0).max(self.rect.left() - 12.0);
+        // What is left for the name beyond the second number.
+        let room_of = |texts: &[(f32, Arc<Galley>)]| {
+            texts.get(1).map_or(f32::INFINITY, |(at, text)| self.rect.right() - (left_of(*at, text) + text.size().x + 9.0))
+        };
+        // A scale is read off two numbers: the name gives way to the second, as long as some letters of it are left; where it stands at
+        // the end of the axis, a finer step puts another before it.
+        let mut texts = texts_of(wanted);
+        if room_of(&texts) < LETTERS && !self.x.label.is_empty() {
+            let more = texts_of(2 * wanted.max(2));
+            if room_of(&more) >= LETTERS {
+                texts = more;
+            }
+        }
+        let room = Some(room_of(&texts)).filter(|room| *room >= LETTERS).map_or(self.rect.width(), |room| room.min(self.rect.width()));
+        let label = elided(painter, &self.x.label, room, ink.quiet);
         let label_left = self.rect.right() - label.size().x;
-        let values = ticks(self.x.min, self.x.max, self.x.scale, wanted, self.x.whole);
-        for (value, text) in values.iter().zip(labels(&values)) {
-            let at = self.x_of(*value);
+        let mut free = f32::NEG_INFINITY;
+        for (at, text) in texts {
             painter.vline(at, self.rect.y_range(), Stroke::new(1.0, ink.grid));
             painter.vline(at, self.rect.bottom()..=self.rect.bottom() + TICK - 1.0, Stroke::new(1.0, ink.frame));
-            let text = painter.layout_no_wrap(text, font.clone(), ink.quiet);
-            let mut left = (at - text.size().x / 2.0).max(self.rect.left() - 12.0);
+            let mut left = left_of(at, &text);
             if self.x.label.is_empty() {
                 // Nothing stands in the way: the last number is drawn too, as far to the right as there is room.
                 left = left.min(self.rect.right() + 6.0 - text.size().x);
             }
-            if self.x.label.is_empty() || left + text.size().x + 8.0 < label_left {
+            let right = left + text.size().x;
+            if left >= free && (self.x.label.is_empty() || right + 8.0 < label_left) {
                 painter.galley(pos2(left, top), text, ink.quiet);
+                free = right + 2.0;
             }
         }
         let place = Rect::from_min_size(pos2(label_left, top), label.size());
@@ -267,6 +299,12 @@ impl Chart {
         let tip = pos2(at, self.rect.top() + 5.0);
         painter.add(Shape::convex_polygon(vec![tip + vec2(-4.5, -6.0), tip + vec2(4.5, -6.0), tip], ink.text, Stroke::NONE));
     }
+}
+
+/// How many numbers an axis has room for, each with so many points of its own; two where that is nearly so.
+fn wanted(points: f32, each: f32) -> usize {
+    let many = (points / each).floor().clamp(1.0, 12.0) as usize;
+    if points >= each { many.max(2) } else { many }
 }
 
 /// Draws the sign of a legend or a mark, about nine points in size.
@@ -341,6 +379,11 @@ mod tests {
         // 5 is half-way between 0.5 and 50 where ratios count.
         assert!((Axis::real("", 0.5, 50.0, Scale::Log).share(5.0) - 0.5).abs() < 1e-12);
         assert!(Axis::real("", 0.5, 50.0, Scale::Log).share(0.0) < -1e300, "zero has no place");
+    }
+
+    #[test]
+    fn an_axis_with_room_for_one_number_and_more_has_two() {
+        assert_eq!([20.0, 56.0, 111.0, 112.0, 170.0, 9000.0].map(|points| wanted(points, 56.0)), [1, 2, 2, 2, 3, 12]);
     }
 
     #[test]

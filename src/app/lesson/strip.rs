@@ -150,7 +150,7 @@ fn question(ui: &mut Ui, playing: &mut Playing, ask: &Ask, commands: &mut Vec<Co
             let field =
                 ui.add(TextEdit::singleline(&mut playing.typed).desired_width(90.0).hint_text("a number")).accessible_name("Answer");
             let entered = field.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
-            let number = playing.typed.trim().replace([' ', '\u{2009}', ','], "").parse::<f64>().ok();
+            let number = playing.typed.trim().replace([' ', '\u{2009}', '\u{a0}', ','], "").parse::<f64>().ok();
             if (ui.add_enabled(number.is_some(), Button::new("Answer")).clicked() || entered)
                 && let Some(number) = number
             {

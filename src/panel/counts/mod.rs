@@ -19,19 +19,24 @@ use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::heatmap::cells_of;
 use crate::widget::palette::{Ink, blend};
-use crate::widget::ticks::{Scale, number};
+use crate::widget::ticks::{Scale, grouped, number};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How many writes each centroid holds at the playhead: c, the counts of the dictionary.\n\n\
 By row: rows in the order in which they were founded (VQ attention: codes by their number in the codebook, those without a write too). Sorted: the fullest first. The axis of counts is logarithmic (they span 1 to \
-thousands) and begins at 0.5, so that a row of one write still has a bar; on the linear axis it begins at 0.\n\n\
-Histogram: how many rows hold so many writes. The bins are whole numbers of writes, nearly equal ratios apart (1, 2, 3, 4 to 5, 6 to 7, 8 to 10, ..), so that a bar \
-is as wide as any other of that ratio; its height is the number of rows, not their density. Rows without a write stand apart at the left, striped. Click a bar \
+thousands) and begins just below 1: a row of one write is a short stub, a twentieth of the height, and a bar's length is no measure of its count, only its top is. On the linear axis bars begin \
+at 0.\n\n\
+Histogram: how many rows hold so many writes, on a logarithmic axis of counts. Up to 10 writes each count has a bar of its own; beyond, a bar is a bin of several (11 to 15, 16 to 21, 22 to 30, ..). \
+A bar's height is its rows divided by the whole numbers in its bin, rows for each count, so that bars of wide and narrow bins can be compared; heights times whole numbers are all rows. Hover for \
+the rows themselves. A bar is never drawn lower than a hair. Rows without a write stand apart at the left, striped. Click a bar \
 to list its rows, each a link. A triangle marks the selected row's count.\n\n\
 The formula: c_j = writes assigned to row j so far, counted from the assignments, the founder included; the counts sum to the writes of \
 the chunks that are over (but for a row deleted by hand, whose count is 0 from then on, and where the layer keeps its counts in half floats: then they are shown as it has them). Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
 far below, a few hold nearly everything.\n\nThe selected row, or that of the selected token, stands out. Hover for a row's exact count and its \
 founder; click to select the row.";
+
+/// The bar of a row of one write, as a share of a logarithmic axis.
+const STUB: f64 = 0.05;
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,7 +50,7 @@ enum View {
 const VIEWS: [Tab<View>; 3] = [
     (View::ByRow, "by row", "A bar a row, in the order of the dictionary"),
     (View::Sorted, "sorted", "A bar a row, the fullest first"),
-    (View::Histogram, "histogram", "How many rows hold so many writes"),
+    (View::Histogram, "histogram", "How many rows hold so many writes: rows for each count"),
 ];
 
 /// See [`HELP`].
@@ -147,7 +152,7 @@ impl Panel for Counts {
             ui.label(format!(
                 "{} hold {}, as evenly as {even:.0} equal rows would (perplexity {share:.0}% of n)",
                 plural(used, "row", "rows"),
-                plural(tally.counts.iter().sum::<u32>() as usize, "write", "writes")
+                writes_of(tally.counts.iter().map(|&c| u64::from(c)).sum())
             ));
             if counting == Counting::Half {
                 ui.label(RichText::new(format!("{seen} went to them: the counts are half floats")).color(ui.visuals().warn_fg_color));
@@ -174,6 +179,11 @@ impl Panel for Counts {
     }
 }
 
+/// `1 write`, `65 536 writes`.
+fn writes_of(n: u64) -> String {
+    format!("{} {}", grouped(n), if n == 1 { "write" } else { "writes" })
+}
+
 /// The rows that were deleted by hand before the playhead.
 fn deleted(look: &Look<'_>, lane: usize, head: usize) -> Vec<usize> {
     let (hands, chunks) = (&look.lanes[lane].plan.setup.hands, chunks_seen(look, lane));
@@ -197,7 +207,8 @@ fn draw(ui: &mut Ui, look: &Look<'_>, lane: usize, tally: &Tally, options: DrawO
     let mut y = if options.linear {
         Axis::real("writes in the row", 0.0, most * 1.06, Scale::Linear)
     } else {
-        Axis::real("writes in the row", 0.5, most.max(2.0) * 1.25, Scale::Log)
+        let end = most.max(2.0) * 1.25;
+        Axis::real("writes in the row", foot(end), end, Scale::Log)
     };
     y.whole = true;
     let x = Axis::count(if options.sorted { "rank" } else { "row" }, n);
@@ -220,6 +231,11 @@ fn draw(ui: &mut Ui, look: &Look<'_>, lane: usize, tally: &Tally, options: DrawO
         chart.painter(ui).vline(bar.center().x, chart.rect.top()..=bar.top(), Stroke::new(1.0, blend(ink.paper, ink.select, 0.5)));
     }
     hover(look, lane, &response, &chart, tally, commands);
+}
+
+/// Where a logarithmic axis of counts to `end` begins: so far below 1 that the bar of one write is [`STUB`] of the axis.
+fn foot(end: f64) -> f64 {
+    end.powf(-STUB / (1.0 - STUB))
 }
 
 /// A bar a row; where a pixel stands for several rows, it is as high as the fullest of them.
@@ -291,6 +307,14 @@ mod tests {
         assert_eq!((t.order, t.place), (vec![1, 0], vec![1, 0]), "the fullest first");
         assert_eq!(tally(&assignments, &is_new, exact(&assignments, 3), true, &[1, 9]).counts, [2, 0, 1], "row 1 was deleted by hand");
         assert_eq!(tally(&assignments[..5], &is_new, exact(&assignments[..5], 2), false, &[]).order, [0, 1]);
+    }
+
+    #[test]
+    fn a_row_of_one_write_is_a_stub_on_a_logarithmic_axis() {
+        for end in [2.5, 80.0, 5000.0] {
+            let axis = Axis::real("", foot(end), end, Scale::Log);
+            assert!((axis.share(1.0) - STUB).abs() < 1e-12 && axis.min < 1.0, "{end}");
+        }
     }
 
     proptest! {

@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn long_numbers_of_a_sentence_are_told_to_four_digits() {
         let exact = "the gap of write 123456 is 0.000012345678, below 0.0001: rounding could have chosen otherwise";
-        assert_eq!(rounded(exact), "the gap of write 123456 is 1.23e-5, below 0.0001: rounding could have chosen otherwise");
+        assert_eq!(rounded(exact), "the gap of write 123456 is 1.23e−5, below 0.0001: rounding could have chosen otherwise");
         assert_eq!(rounded("write 7 founded row 3; its similarity was 0.12345678"), "write 7 founded row 3; its similarity was 0.1235");
         assert_eq!(rounded("outputs[5] of read 3 is NaN"), "outputs[5] of read 3 is NaN");
     }

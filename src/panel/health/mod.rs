@@ -6,29 +6,28 @@ mod series;
 
 use eframe::egui::{ComboBox, DragValue, Label, ProgressBar, RichText, ScrollArea, Sense, Ui, vec2};
 
-use self::plot::Plot;
+use self::plot::{Plot, mark_of};
 use self::quantity::{At, Quantity};
 use self::series::{Counted, Known, Lines, lanes};
 use super::common::{chunks_seen, link, plural, token_name, waiting, words};
-use super::growth::{n_max, plateau};
+use super::growth::{n_max, named, plateau};
 use super::{Look, Panel, Subject};
 use crate::app::command::Command;
 use crate::app::study::StudyCommand;
 use crate::app::study::health::{Ask, Finding, LaneHead};
 use crate::panel::choices::Choices;
-use crate::widget::chart::{SMALL, Sign, sign};
-use crate::widget::line::Dash;
+use crate::widget::chart::{SMALL, sign};
 use crate::widget::palette::Ink;
 use crate::widget::ticks::number;
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "Is the dictionary well used? Figures over the steps, each in a chart of its own, up to the playhead; every lane that has a \
-dictionary or a codebook, told apart by colour and dashes. The number at a chart's upper right is that at the playhead.\n\n\
+dictionary or a codebook, told apart by colour, dashes and a mark at the playhead, as they stand beside its name above. The number beside the same sign at a chart's upper right is that at the playhead.\n\n\
 The formulas, with c_j the writes in row j, n the rows in use (that hold a write), D_j the key of row j:\n\
 n, against the plateau curve t N / (t + N), thin.\n\
 Perplexity over n, exp(H) / n, H = -sum p_j ln p_j, p_j = c_j / sum c: 1 if all rows are equally full.\n\
 Gini, sum_i sum_j |c_i - c_j| / (2 n sum c): 0 if all rows are equally full, near 1 if few hold nearly everything.\n\
-Unused rows: those in use that no write went to in the last w chunks; w is set above.\n\
+Unused rows: those in use that no write went to in the last chunks, as many as are set above (8 at first).\n\
 Nearest pair: the largest D_i.D_j of two rows, and the largest cosine D_i.D_j / (|D_i| |D_j|): near 1, two rows stand for the same thing.\n\
 Quantisation error, 1 - k.D_j over all members so far, each against its row as it is at that step: the mean, and the worst.\n\n\
 How to read it: a healthy dictionary is even (perplexity high, Gini low), has few unused rows, no twins, and a small error. Counts that grow apart are \
@@ -84,7 +83,7 @@ impl Panel for Health {
         if !self.studied && look.reached >= look.plan.stream.writes() {
             commands.push(Command::Study(StudyCommand::Health(Ask::Lanes(lanes.clone()))));
         }
-        self.controls(ui, look);
+        self.controls(ui, look, &lanes, commands);
         self.figures(ui, look, &lanes, commands);
     }
 
@@ -128,7 +127,7 @@ impl Health {
     /// The numbers of every lane at the playhead.
     fn in_words(&self, ui: &mut Ui, look: &Look<'_>, lanes: &[LaneHead], commands: &mut Vec<Command>) {
         for &at in lanes {
-            self.numbers(ui, look, at, look.lanes[at.0].dash(), commands);
+            self.numbers(ui, look, at, commands);
         }
     }
 
@@ -136,7 +135,8 @@ impl Health {
         Known { steps: self.counted[lane].steps(), finding: finding(look, lane, self.studied) }
     }
 
-    fn controls(&mut self, ui: &mut Ui, look: &Look<'_>) {
+    /// What is shown, and the lanes' names with their signs, once for all charts.
+    fn controls(&mut self, ui: &mut Ui, look: &Look<'_>, lanes: &[LaneHead], commands: &mut Vec<Command>) {
         let (study, known) = (&look.studies.health, self.studied);
         ui.horizontal_wrapped(|ui| {
             let title = self.shown.map_or(ALL_FIGURES, Quantity::title);
@@ -147,7 +147,8 @@ impl Health {
                 }
             });
             combo.response.accessible_name("Figures").on_hover_text("The figures shown");
-            let w = DragValue::new(&mut self.window).range(CHUNKS).speed(0.2).prefix("w ");
+            let unit = if self.window == 1 { " chunk" } else { " chunks" };
+            let w = DragValue::new(&mut self.window).range(CHUNKS).speed(0.2).prefix("unused for ").suffix(unit);
             ui.add(w)
                 .accessible_name("Chunks without a write")
                 .on_hover_text("A row counts as unused after this many chunks without a write");
@@ -160,18 +161,21 @@ impl Health {
             } else if look.reached < look.plan.stream.writes() {
                 ui.label(RichText::new("pairs and errors follow once the run is complete").color(quiet));
             }
+            for &(lane, _) in lanes {
+                named(ui, look, lane, "", true, commands);
+            }
         });
     }
 
     /// A lane's numbers at the playhead, in a sentence with links.
-    fn numbers(&self, ui: &mut Ui, look: &Look<'_>, at: LaneHead, dash: Dash, commands: &mut Vec<Command>) {
+    fn numbers(&self, ui: &mut Ui, look: &Look<'_>, at: LaneHead, commands: &mut Vec<Command>) {
         let (lane, ink) = (at.0, Ink::of(ui));
         let known = self.known(look, lane);
         let chunks = chunks_seen(look, lane);
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing.x = 4.0;
             let (place, _) = ui.allocate_exact_size(vec2(26.0, 12.0), Sense::hover());
-            sign(ui.painter(), place.center(), Sign::Line(dash), look.lanes[lane].colour, &ink);
+            sign(ui.painter(), place.center(), mark_of(look, lane), look.lanes[lane].colour, &ink);
             ui.label(RichText::new(look.lanes[lane].plan.name.as_str()).size(SMALL).strong());
             let small = |ui: &mut Ui, text: String| ui.add(Label::new(RichText::new(text).size(SMALL)));
             let Some(step) = chunks.checked_sub(1) else {

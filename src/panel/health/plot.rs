@@ -8,8 +8,8 @@ use crate::app::command::{Command, ViewCommand};
 use crate::app::study::health::LaneHead;
 use crate::panel::common::{chunk_name, chunks_seen, facts, playheads};
 use crate::panel::growth::{n_max, plateau};
-use crate::panel::{Look, Subject};
-use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign};
+use crate::panel::{Look, MARKS, Subject};
+use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, sign};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::{Ink, blend};
 use crate::widget::ticks::{Scale, number};
@@ -78,6 +78,9 @@ impl Plot<'_> {
                 points.push(chart.pos(ends(look, at.0, chunks) as f64, value));
             }
             line::draw(&painter, &points, Stroke::new(1.8, colour), dash);
+            if let Some(last) = points.last() {
+                sign(&painter, *last, look.lanes[at.0].mark(), colour, &ink);
+            }
         }
         playheads(ui, look, &chart, |writes| writes as f64);
         if let Some(pointer) = response.hover_pos() {
@@ -88,7 +91,7 @@ impl Plot<'_> {
     fn legend<'k>(self, look: &Look<'_>, known: &impl Fn(usize) -> Known<'k>) -> Vec<Entry> {
         let each = self.lanes.iter().map(|&(lane, _)| {
             let now = known(lane).at(self.quantity, chunks_seen(look, lane)).and_then(|(at, _)| self.quantity.of(at));
-            Entry::new(Sign::Line(look.lanes[lane].dash()), look.lanes[lane].colour, now.map_or_else(|| "–".to_owned(), number))
+            Entry::new(mark_of(look, lane), look.lanes[lane].colour, now.map_or_else(|| "–".to_owned(), number))
         });
         each.collect()
     }
@@ -152,6 +155,12 @@ impl Plot<'_> {
             commands.push(Command::View(ViewCommand::Choose(Subject::Step(step))));
         }
     }
+}
+
+/// The sign of a lane: its dashes and, at the playhead, its mark. Its name stands beside the same sign above the charts.
+pub(super) fn mark_of(look: &Look<'_>, lane: usize) -> Sign {
+    static ALL: [Sign; MARKS.len()] = MARKS;
+    Sign::Marked(look.lanes[lane].dash(), &ALL[look.lanes[lane].place % ALL.len()])
 }
 
 /// The selected token and the selected step.

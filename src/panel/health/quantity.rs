@@ -65,7 +65,7 @@ impl Quantity {
                 "sum_i sum_j |c_i - c_j| / (2 n sum c) over the rows in use: 0 if all counts are equal, up to 1 - 1/n if one row holds nearly everything. No unit."
             }
             Self::Unused => {
-                "Rows in use that no write went to in the last w chunks, the one at the step included. Many: the dictionary carries rows that the stream has left. Unit: rows."
+                "Rows in use that no write went to in the last chunks (as many as are set above the charts), the one at the step included. Many: the dictionary carries rows that the stream has left. Unit: rows."
             }
             Self::Dot => {
                 "The largest D_i.D_j of two rows in use, i and j different: the layer's own similarity. A centroid is a mean and shorter than 1, so even twins stay below 1. No unit."

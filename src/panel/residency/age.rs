@@ -1,6 +1,6 @@
 //! Age: how long ago the pairs in the cache were written, and how long they have been in it.
 
-use eframe::egui::{Color32, Pos2, Rect, RichText, Stroke, Ui, pos2, vec2};
+use eframe::egui::{Align2, Color32, FontId, Painter, Pos2, Rect, RichText, Stroke, Ui, pos2, vec2};
 
 use super::events::short_name;
 use super::held::Held;
@@ -10,7 +10,7 @@ use crate::panel::common::{Key, facts, is_marked, link, marked_name, plural, poi
 use crate::panel::row::glued;
 use crate::panel::{Look, Subject};
 use crate::widget::cached::Cached;
-use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
+use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, diamond, triangle};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::{Ink, blend};
 use crate::widget::raster::nearest;
@@ -123,7 +123,7 @@ fn plot(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, members: &Members, comman
     let mut legend = vec![
         Entry::new(Sign::Square, ink.cache, "written"),
         Entry::new(Sign::Line(Dash::Long), ink.limit, "came in"),
-        Entry::new(Sign::Up, pair_ink(&ink), "each, as written"),
+        Entry::new(Sign::Up, pair_ink(&ink), "each pair, as written"),
     ];
     if let Some(name) = marked_name(stream) {
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
@@ -135,13 +135,11 @@ fn plot(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, members: &Members, comman
         plural(members.list.first().map_or(0, |m| m.written), "step", "steps")
     );
     let x = Axis::count("steps ago", members.bars.len() * members.width);
-    // The upper third belongs to the points.
-    let mut y = Axis::count("pairs", 0);
-    y.max = f64::from(most) * 1.5;
+    let y = upward(most);
     let size = vec2(ui.available_width(), ui.available_height().max(80.0));
     let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
     let painter = chart.painter(ui);
-    painter.hline(chart.rect.x_range(), chart.y_of(f64::from(most) * 1.06), Stroke::new(1.0, ink.frame));
+    painter.hline(chart.rect.x_range(), chart.y_of(divider(most)), Stroke::new(1.0, ink.frame));
     let mut outline = Vec::new();
     for (i, [written, entered]) in members.bars.iter().enumerate() {
         let (from, to) = ((i * members.width) as f64, ((i + 1) * members.width) as f64);
@@ -167,6 +165,7 @@ fn plot(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, members: &Members, comman
     if let Some(i) = look.selection.current().and_then(|t| members.list.binary_search_by_key(&t, |m| m.write).ok()) {
         select_ring(ui, &chart, points[i]);
     }
+    strip_label(&painter, &chart, &ink, &points);
     let Some(pointer) = response.hover_pos() else { return };
     let near = points.iter().enumerate().map(|(i, p)| (i, [p.x, p.y]));
     if let Some(m) = nearest(near, [pointer.x, pointer.y], 7.0).map(|i| &members.list[i]) {
@@ -191,6 +190,29 @@ fn plot(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, members: &Members, comman
     point_at(&response, None, commands);
 }
 
+/// The height at which the bars end and the strip of single pairs, which is no measure of anything, begins.
+fn divider(most: u32) -> f64 {
+    f64::from(most) * 1.06
+}
+
+/// The upward axis: its numbers end at the divider, and the upper third is the strip's.
+fn upward(most: u32) -> Axis {
+    Axis { max: f64::from(most) * 1.5, until: Some(divider(most)), ..Axis::count("pairs", 0) }
+}
+
+/// What the strip is called, at whichever of its ends has fewer pairs in the way.
+fn strip_label(painter: &Painter, chart: &Chart, ink: &Ink, points: &[Pos2]) {
+    let text = painter.layout_no_wrap("each pair".to_owned(), FontId::proportional(SMALL), ink.quiet);
+    let places = [
+        Align2::LEFT_TOP.anchor_size(chart.rect.left_top() + vec2(4.0, 1.0), text.size()),
+        Align2::RIGHT_TOP.anchor_size(chart.rect.right_top() + vec2(-4.0, 1.0), text.size()),
+    ];
+    let hidden = |place: &Rect| points.iter().filter(|at| place.expand(3.0).contains(**at)).count();
+    let place = if hidden(&places[1]) < hidden(&places[0]) { places[1] } else { places[0] };
+    painter.rect_filled(place.expand2(vec2(2.0, 0.0)), 2.0, ink.paper.gamma_multiply(0.8));
+    painter.galley(place.min, text, ink.quiet);
+}
+
 /// The ink of a pair's triangle: the cache's own is too faint on light paper.
 fn pair_ink(ink: &Ink) -> Color32 {
     if ink.dark { ink.cache } else { blend(ink.cache, ink.text, 0.35) }
@@ -207,6 +229,19 @@ fn place(chart: &Chart, m: &Member, most: u32) -> Pos2 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::widget::ticks::ticks;
+
+    #[test]
+    fn no_number_of_the_axis_stands_in_the_strip() {
+        let chart = Chart { rect: Rect::from_min_size(pos2(0.0, 0.0), vec2(300.0, 150.0)), x: Axis::count("steps ago", 32), y: upward(34) };
+        let numbers = ticks(chart.y.min, chart.y.until.unwrap(), chart.y.scale, 8, chart.y.whole);
+        assert_eq!(numbers, [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0]);
+        let floor = chart.y_of(divider(34));
+        for write in 0..200 {
+            let at = place(&chart, &Member { write, written: 3, entered: 0 }, 34);
+            assert!(at.y < floor && (chart.x_of(3.0)..chart.x_of(4.0)).contains(&at.x), "write {write}");
+        }
+    }
 
     #[test]
     fn ages_are_counted_from_the_last_step() {

@@ -160,7 +160,7 @@ impl RangeControl {
 /// A number in few letters.
 fn short(value: f64) -> String {
     let text = number(value);
-    if text.len() <= 6 { text } else { number(format!("{value:.1e}").parse().unwrap_or(value)) }
+    if text.chars().count() <= 6 { text } else { number(format!("{value:.1e}").parse().unwrap_or(value)) }
 }
 
 /// In words, for screen readers.
