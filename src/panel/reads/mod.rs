@@ -1,6 +1,6 @@
 //! Reads: what every lane answered to each, and where the weight of an answer came from.
 
-mod answer;
+pub(super) mod answer;
 mod list;
 mod strips;
 

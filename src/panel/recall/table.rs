@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use eframe::egui::{Align2, FontId, Rect, Role, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{Align2, FontId, Rect, Role, ScrollArea, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 
 use super::change::Change;
 use super::words::{bytes, figures, many, percent, time};
@@ -112,11 +112,11 @@ const NAMES: f32 = 110.0;
 /// Right of the last column.
 const EDGE: f32 = 2.0;
 
-/// The columns of a table: that of changes only where there is a branch.
+/// The columns of a table: those in which some line has something to say.
 fn columns(wide: bool, lines: &[Line]) -> Vec<Column> {
     let all: &[Column] = if wide { &WIDE } else { &NARROW };
-    let branches = lines.iter().any(|l| l.change.is_some());
-    all.iter().copied().filter(|c| branches || *c != Column::Change).collect()
+    let says = |column: Column| lines.iter().any(|l| !matches!(column.text(l).as_str(), "" | "–"));
+    all.iter().copied().filter(|c| *c == Column::Lane || says(*c)).collect()
 }
 
 impl Column {
@@ -201,6 +201,12 @@ impl Default for Sort {
 }
 
 impl Sort {
+    /// True if lines are in the order of this column. The order of the session is no column's.
+    #[must_use]
+    pub fn is_by(self, column: Column) -> bool {
+        self.column == column && self != Self::default()
+    }
+
     /// After a click on a head: that column, or the other way round.
     #[must_use]
     pub fn clicked(self, column: Column) -> Self {
@@ -217,59 +223,91 @@ impl Sort {
     }
 }
 
-/// Draws the table. `recall`: scores are accuracies.
-pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut Sort) {
-    let width = ui.available_width();
-    let mut columns = columns(width >= ROOM, lines);
-    let font = FontId::proportional(SMALL);
-    let ink = Ink::of(ui);
-    let measure = |ui: &Ui, text: String| ui.painter().layout_no_wrap(text, font.clone(), ink.text).size().x;
-    // Every column is as wide as its widest cell; the names take what is left.
-    let mut widths: Vec<f32> = columns[1..]
-        .iter()
-        .map(|c| lines.iter().map(|l| measure(ui, c.text(l))).fold(measure(ui, c.head(recall).to_owned()) + 8.0, f32::max).ceil())
-        .collect();
-    let longest = lines.iter().map(|l| measure(ui, l.name.clone())).fold(0.0, f32::max).ceil() + SWATCH;
-    let (kept, gap) = fit::fitting(&widths, width - EDGE - longest.min(NAMES));
-    widths.truncate(kept);
-    columns.truncate(kept + 1);
-    let mut rights = Vec::with_capacity(columns.len());
-    let mut right = width - EDGE;
-    for w in widths.iter().rev() {
-        rights.push((right, *w));
-        right -= w + gap;
+/// Draws the table. `recall`: scores are accuracies. `rows`: the lanes in sight; the table scrolls to the others, below its heads.
+pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut Sort, rows: usize) {
+    let laid = Laid::new(ui, lines, recall);
+    let (head, _) = ui.allocate_exact_size(vec2(laid.width, LINE), Sense::hover());
+    laid.heads(ui, head, recall, sort);
+    if rows >= lines.len() {
+        laid.lines(ui, look, lines);
+        return;
     }
-    rights.reverse();
-    let names = right.max(48.0);
-    let whole_names: Vec<&str> = lines.iter().map(|l| l.name.as_str()).collect();
-    let shown = cut::names(&whole_names, (names - SWATCH).max(0.0), &|c| ui.fonts_mut(|f| f.glyph_width(&font, c)));
-    let row = |ui: &mut Ui| ui.allocate_exact_size(vec2(width, LINE), Sense::hover());
-    let (head, _) = row(ui);
-    for (i, column) in columns.iter().enumerate() {
-        let rect = match i.checked_sub(1) {
-            None => Rect::from_min_max(head.min, pos2(head.left() + names, head.bottom())),
-            Some(i) => Rect::from_min_max(
-                pos2(head.left() + rights[i].0 - rights[i].1, head.top()),
-                pos2(head.left() + rights[i].0, head.bottom()),
-            ),
-        };
-        head_cell(ui, rect, *column, recall, sort);
-    }
-    for (line, shown) in lines.iter().zip(shown) {
-        let (rect, response) = row(ui);
-        let lane = &look.lanes[line.lane];
-        let texts: Vec<String> = columns.iter().map(|c| c.text(line)).collect();
-        response.widget_info(|| {
-            let base = line.change.as_ref().map_or_else(String::new, |c| format!(" (changed by hand, against {})", c.name));
-            WidgetInfo::labeled(Role::Label, true, texts.join(", ") + &base)
-        });
-        swatch(ui, rect, lane, &ink);
-        ui.painter().text(rect.left_center() + vec2(28.0, 0.0), Align2::LEFT_CENTER, shown, font.clone(), ink.text);
-        for ((right, _), text) in rights.iter().zip(&texts[1..]) {
-            ui.painter().text(pos2(rect.left() + right, rect.center().y), Align2::RIGHT_CENTER, text, font.clone(), ink.text);
+    let gap = ui.spacing().item_spacing.y;
+    let height = rows as f32 * (LINE + gap) - gap;
+    let area = ScrollArea::vertical().id_salt("lanes of the table").max_height(height).min_scrolled_height(0.0);
+    area.auto_shrink([false, true]).show(ui, |ui| laid.lines(ui, look, lines));
+}
+
+/// Where everything stands in the table.
+struct Laid {
+    width: f32,
+    columns: Vec<Column>,
+    /// The names of lanes, as much of them as has room.
+    names: Vec<String>,
+    /// Where the names end.
+    named: f32,
+    /// The right edge and the width of each column after the names.
+    rights: Vec<(f32, f32)>,
+}
+
+impl Laid {
+    /// Every column is as wide as its widest cell; the names take what is left.
+    fn new(ui: &Ui, lines: &[Line], recall: bool) -> Self {
+        let width = ui.available_width();
+        let mut columns = columns(width >= ROOM, lines);
+        let font = FontId::proportional(SMALL);
+        let ink = Ink::of(ui);
+        let measure = |text: String| ui.painter().layout_no_wrap(text, font.clone(), ink.text).size().x;
+        let mut widths: Vec<f32> = columns[1..]
+            .iter()
+            .map(|c| lines.iter().map(|l| measure(c.text(l))).fold(measure(c.head(recall).to_owned()) + 8.0, f32::max).ceil())
+            .collect();
+        let longest = lines.iter().map(|l| measure(l.name.clone())).fold(0.0, f32::max).ceil() + SWATCH;
+        let (kept, gap) = fit::fitting(&widths, width - EDGE - longest.min(NAMES));
+        widths.truncate(kept);
+        columns.truncate(kept + 1);
+        let mut rights = Vec::with_capacity(columns.len());
+        let mut right = width - EDGE;
+        for w in widths.iter().rev() {
+            rights.push((right, *w));
+            right -= w + gap;
         }
-        if response.hovered() {
-            facts(&response, &line.name, &whole(look, line));
+        rights.reverse();
+        let named = right.max(48.0);
+        let whole: Vec<&str> = lines.iter().map(|l| l.name.as_str()).collect();
+        let names = cut::names(&whole, (named - SWATCH).max(0.0), &|c| ui.fonts_mut(|f| f.glyph_width(&font, c)));
+        Self { width, columns, names, named, rights }
+    }
+
+    fn heads(&self, ui: &Ui, head: Rect, recall: bool, sort: &mut Sort) {
+        for (i, column) in self.columns.iter().enumerate() {
+            let (left, right) = match i.checked_sub(1) {
+                None => (0.0, self.named),
+                Some(i) => (self.rights[i].0 - self.rights[i].1, self.rights[i].0),
+            };
+            let rect = Rect::from_min_max(pos2(head.left() + left, head.top()), pos2(head.left() + right, head.bottom()));
+            head_cell(ui, rect, *column, recall, sort);
+        }
+    }
+
+    fn lines(&self, ui: &mut Ui, look: &Look<'_>, lines: &[Line]) {
+        let (ink, font) = (Ink::of(ui), FontId::proportional(SMALL));
+        for (line, shown) in lines.iter().zip(&self.names) {
+            let (rect, response) = ui.allocate_exact_size(vec2(self.width, LINE), Sense::hover());
+            let lane = &look.lanes[line.lane];
+            let texts: Vec<String> = self.columns.iter().map(|c| c.text(line)).collect();
+            response.widget_info(|| {
+                let base = line.change.as_ref().map_or_else(String::new, |c| format!(" (changed by hand, against {})", c.name));
+                WidgetInfo::labeled(Role::Label, true, texts.join(", ") + &base)
+            });
+            swatch(ui, rect, lane, &ink);
+            ui.painter().text(rect.left_center() + vec2(28.0, 0.0), Align2::LEFT_CENTER, shown, font.clone(), ink.text);
+            for ((right, _), text) in self.rights.iter().zip(&texts[1..]) {
+                ui.painter().text(pos2(rect.left() + right, rect.center().y), Align2::RIGHT_CENTER, text, font.clone(), ink.text);
+            }
+            if response.hovered() {
+                facts(&response, &line.name, &whole(look, line));
+            }
         }
     }
 }
@@ -289,12 +327,12 @@ fn head_cell(ui: &Ui, rect: Rect, column: Column, recall: bool, sort: &mut Sort)
     let response = ui.interact(rect, ui.scope_id().with(("head", column as u8)), Sense::click());
     let text = column.head(recall);
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Sort by {text}")));
-    let strong = response.hovered() || response.has_focus() || sort.column == column;
+    let strong = response.hovered() || response.has_focus() || sort.is_by(column);
     let colour = if strong { ink.text } else { ink.quiet };
     let (at, align) =
         if column == Column::Lane { (rect.left_center(), Align2::LEFT_CENTER) } else { (rect.right_center(), Align2::RIGHT_CENTER) };
     let drawn = ui.painter().text(at, align, text, FontId::proportional(SMALL), colour);
-    if sort.column == column {
+    if sort.is_by(column) {
         let at = if column == Column::Lane { drawn.right_center() + vec2(6.0, 0.0) } else { drawn.left_center() - vec2(5.0, 0.0) };
         ui.painter().add(triangle(at, 2.6, !sort.down, colour, Stroke::NONE));
     }
@@ -375,5 +413,28 @@ pub(super) mod tests {
         assert_eq!(names(&lines), "dbac", "the smallest first");
         Sort::default().apply(&mut lines);
         assert_eq!(names(&lines), "abcd");
+    }
+
+    #[test]
+    fn the_order_of_the_session_is_no_columns() {
+        let all = |sort: Sort| WIDE.iter().filter(|c| sort.is_by(**c)).count();
+        assert_eq!(all(Sort::default()), 0);
+        let bytes = Sort::default().clicked(Column::Bytes);
+        assert!(bytes.is_by(Column::Bytes) && all(bytes) == 1);
+        // A click on the lanes' head goes back to it, a second one turns it round.
+        let back = bytes.clicked(Column::Lane);
+        assert_eq!(all(back), 0);
+        assert!(back.clicked(Column::Lane).is_by(Column::Lane));
+    }
+
+    #[test]
+    fn a_column_that_says_nothing_is_left_out() {
+        let mut lines = vec![line(0, "a", 4, 500), line(1, "b", 100, 100)];
+        let without = [Column::Lane, Column::Score, Column::Numbers, Column::Bytes, Column::Share, Column::Write, Column::Read];
+        assert_eq!(columns(true, &lines), without, "no branch, and no time was measured");
+        lines[1].seconds = Some(0.001);
+        assert_eq!(columns(true, &lines)[7..], [Column::Time], "one line has a time");
+        lines[0].summary = None;
+        assert_eq!(columns(false, &lines), [Column::Lane, Column::Bytes, Column::Share], "no read yet");
     }
 }
