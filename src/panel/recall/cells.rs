@@ -102,8 +102,7 @@ fn each_of(total: usize) -> String {
 /// A lane's score, and which of its reads are wrong.
 fn sentence(look: &Look<'_>, lanes: &[Option<Running>], lane: usize) -> String {
     let seen = reads_seen(look, lane);
-    let wrong: Vec<String> =
-        (0..seen).filter(|&read| right(look, lanes, lane, read) == Some(false)).map(|read| read.to_string()).collect();
+    let wrong: Vec<String> = (0..seen).filter(|&read| right(look, lanes, lane, read) == Some(false)).map(|read| read.to_string()).collect();
     let wrong = if wrong.is_empty() { "none wrong".to_owned() } else { format!("wrong: {}", wrong.join(", ")) };
     format!("{} {}, {wrong}", look.lanes[lane].plan.name, figures(over(look, lanes, lane, 0..seen)))
 }

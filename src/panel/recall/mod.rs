@@ -33,7 +33,7 @@ use crate::widget::palette::Ink;
 use binned::Binned;
 use change::Change;
 use table::{Line, Sort};
-pub use words::{bytes, figures, percent};
+pub use words::{bytes, figures, fixed, percent};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How well each lane has answered so far, at the playhead, for the query head shown (the command line prints all query heads \

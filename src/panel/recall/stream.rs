@@ -101,11 +101,8 @@ pub(super) fn ui(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], height
     let recall = matches!(look.plan.stream.targets(), Targets::Codes { .. });
     let cut = Cut::new(total, recall);
     let what = if recall { "accuracy" } else { "relative error" };
-    let each: Vec<Vec<Step>> = lanes
-        .iter()
-        .enumerate()
-        .map(|(i, r)| r.as_ref().map(|r| steps(r, head, reads_seen(look, i), cut)).unwrap_or_default())
-        .collect();
+    let each: Vec<Vec<Step>> =
+        lanes.iter().enumerate().map(|(i, r)| r.as_ref().map(|r| steps(r, head, reads_seen(look, i), cut)).unwrap_or_default()).collect();
     // The axis covers all that is computed, so that it stands still while the playhead moves.
     let all = lanes.iter().flatten().flat_map(|r| steps(r, head, r.reads(), cut));
     let top = if recall { 1.0 } else { all.map(|s| s.value).fold(0.1, f64::max) };
