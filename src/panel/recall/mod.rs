@@ -3,6 +3,7 @@
 mod binned;
 mod cells;
 mod change;
+mod column;
 mod copied;
 mod fit;
 mod room;
@@ -32,7 +33,8 @@ use crate::widget::palette::Ink;
 
 use binned::Binned;
 use change::Change;
-use table::{Line, Sort};
+use column::Sort;
+use table::Line;
 pub use words::{bytes, figures, fixed, percent};
 
 /// The text behind the panel's `?`.

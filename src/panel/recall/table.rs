@@ -1,11 +1,10 @@
 //! The table of the recall panel: what each lane scores beside what it costs; sorted by a click on a head.
 
-use std::cmp::Ordering;
-
 use eframe::egui::{Align2, FontId, Rect, Role, ScrollArea, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 
 use super::change::Change;
-use super::words::{bytes, figures, many, percent, time};
+use super::column::{Column, Sort, columns};
+use super::words::{bytes, figures, percent, time};
 use super::{LINE, fit};
 use crate::metric::{Summary, full_attention_numbers, held, memory_share};
 use crate::panel::common::{facts, plural};
@@ -78,32 +77,6 @@ fn seconds(lane: &LaneLook<'_>, step: usize, writes: usize) -> Option<f64> {
     (done > 0 && spent > 0.0).then(|| spent * step as f64 / done as f64)
 }
 
-/// A column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
-    /// The lane's name, in the session's order.
-    Lane,
-    /// Accuracy, or relative error.
-    Score,
-    /// The score's difference from the lane without what was done by hand.
-    Change,
-    /// Numbers held.
-    Numbers,
-    /// The same in bytes.
-    Bytes,
-    /// The share of full attention's.
-    Share,
-    /// Multiply-adds a write.
-    Write,
-    /// Multiply-adds a read.
-    Read,
-    /// Time a step.
-    Time,
-}
-
-const WIDE: [Column; 9] =
-    [Column::Lane, Column::Score, Column::Change, Column::Numbers, Column::Bytes, Column::Share, Column::Write, Column::Read, Column::Time];
-const NARROW: [Column; 5] = [Column::Lane, Column::Score, Column::Change, Column::Bytes, Column::Share];
 /// A panel less wide than this has the narrow table.
 const ROOM: f32 = 560.0;
 /// Names of lanes are whole where they are no wider than this, and never cut to less: a table without room for that leaves its last columns
@@ -111,117 +84,6 @@ const ROOM: f32 = 560.0;
 const NAMES: f32 = 110.0;
 /// Right of the last column.
 const EDGE: f32 = 2.0;
-
-/// The columns of a table: those in which some line has something to say.
-fn columns(wide: bool, lines: &[Line]) -> Vec<Column> {
-    let all: &[Column] = if wide { &WIDE } else { &NARROW };
-    let says = |column: Column| lines.iter().any(|l| !matches!(column.text(l).as_str(), "" | "–"));
-    all.iter().copied().filter(|c| *c == Column::Lane || says(*c)).collect()
-}
-
-impl Column {
-    fn head(self, recall: bool) -> &'static str {
-        match self {
-            Self::Lane => "lane",
-            Self::Score if recall => "accuracy, 95%",
-            Self::Score => "rel. error, cosine",
-            Self::Change => "by hand",
-            Self::Numbers => "numbers held",
-            Self::Bytes => "state",
-            Self::Share => "of full",
-            Self::Write => "madds/write",
-            Self::Read => "madds/read",
-            Self::Time => "time/step",
-        }
-    }
-
-    fn hint(self) -> &'static str {
-        match self {
-            Self::Lane => "The session's order",
-            Self::Score => "The score so far, at the playhead",
-            Self::Change => {
-                "What was done by hand has changed in the score so far: the branch's own minus that of the same lane without it"
-            }
-            Self::Numbers => "Numbers that the memory holds at the end of the stream, over all key/value heads of the lane",
-            Self::Bytes => "The memory at the end of the stream in bytes of float32, over all key/value heads of the lane",
-            Self::Share => "Its share of what full attention keeps of the stream: T (dk + dv) numbers a key/value head",
-            Self::Write => "Multiply-adds to write one token, over all key/value heads",
-            Self::Read => "Multiply-adds to answer one read, over all query heads",
-            Self::Time => "What a step of the timeline took, as measured, on average",
-        }
-    }
-
-    fn text(self, line: &Line) -> String {
-        match self {
-            Self::Lane => line.name.clone(),
-            Self::Score => figures(line.summary),
-            Self::Change => line.change.as_ref().map_or_else(String::new, |c| c.short(line.summary)),
-            Self::Numbers => grouped(line.all),
-            Self::Bytes => bytes(line.all),
-            Self::Share => percent(line.share),
-            Self::Write => many(line.write),
-            Self::Read => many(line.read),
-            Self::Time => time(line.seconds),
-        }
-    }
-
-    /// The order of two lines, the smaller first; what is not known is smallest.
-    fn order(self, a: &Line, b: &Line) -> Ordering {
-        let known = |x: Option<f64>| x.filter(|v| !v.is_nan()).unwrap_or(f64::NEG_INFINITY);
-        let score = |l: &Line| known(l.summary.and_then(|s| s.headline()));
-        match self {
-            Self::Lane => a.lane.cmp(&b.lane),
-            Self::Score => score(a).total_cmp(&score(b)),
-            Self::Change => {
-                let change = |l: &Line| known(l.change.as_ref().and_then(|c| c.difference(l.summary)));
-                change(a).total_cmp(&change(b))
-            }
-            Self::Numbers | Self::Bytes => a.all.cmp(&b.all),
-            Self::Share => a.share.total_cmp(&b.share),
-            Self::Write => a.write.cmp(&b.write),
-            Self::Read => a.read.cmp(&b.read),
-            Self::Time => known(a.seconds).total_cmp(&known(b.seconds)),
-        }
-    }
-}
-
-/// What the table is sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sort {
-    /// The column.
-    pub column: Column,
-    /// The largest first.
-    pub down: bool,
-}
-
-impl Default for Sort {
-    fn default() -> Self {
-        Self { column: Column::Lane, down: false }
-    }
-}
-
-impl Sort {
-    /// True if lines are in the order of this column. The order of the session is no column's.
-    #[must_use]
-    pub fn is_by(self, column: Column) -> bool {
-        self.column == column && self != Self::default()
-    }
-
-    /// After a click on a head: that column, or the other way round.
-    #[must_use]
-    pub fn clicked(self, column: Column) -> Self {
-        Self { column, down: if self.column == column { !self.down } else { matches!(column, Column::Score | Column::Change) } }
-    }
-
-    /// Sorts lines; equal ones stay in the session's order.
-    pub fn apply(self, lines: &mut [Line]) {
-        lines.sort_by(|a, b| {
-            let order = self.column.order(a, b);
-            let order = if self.down { order.reverse() } else { order };
-            order.then(a.lane.cmp(&b.lane))
-        });
-    }
-}
 
 /// Draws the table. `recall`: scores are accuracies. `rows`: the lanes in sight; the table scrolls to the others, below its heads.
 pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut Sort, rows: usize) {
@@ -235,6 +97,8 @@ pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut
     let gap = ui.spacing().item_spacing.y;
     let height = rows as f32 * (LINE + gap) - gap;
     let area = ScrollArea::vertical().id_salt("lanes of the table").max_height(height).min_scrolled_height(0.0);
+    // What is in sight is little: not much of it may fade.
+    ui.spacing_mut().scroll.fade.size = 8.0;
     area.auto_shrink([false, true]).show(ui, |ui| laid.lines(ui, look, lines));
 }
 
@@ -381,7 +245,7 @@ fn whole(look: &Look<'_>, line: &Line) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::*;
+    use super::{Line, Summary};
 
     pub(in crate::panel::recall) fn line(lane: usize, name: &str, correct: u64, all: u64) -> Line {
         Line {
@@ -398,43 +262,5 @@ pub(super) mod tests {
             read: 40,
             seconds: None,
         }
-    }
-
-    #[test]
-    fn lines_are_sorted_by_any_column_both_ways_and_ties_keep_the_order() {
-        let mut lines = vec![line(0, "a", 4, 500), line(1, "b", 8, 100), line(2, "c", 100, 500), line(3, "d", 4, 50)];
-        let names = |lines: &[Line]| lines.iter().map(|l| l.name.clone()).collect::<String>();
-        let score = Sort::default().clicked(Column::Score);
-        score.apply(&mut lines);
-        assert_eq!(names(&lines), "badc", "the best first; what has no score last");
-        score.clicked(Column::Score).apply(&mut lines);
-        assert_eq!(names(&lines), "cadb");
-        Sort::default().clicked(Column::Bytes).apply(&mut lines);
-        assert_eq!(names(&lines), "dbac", "the smallest first");
-        Sort::default().apply(&mut lines);
-        assert_eq!(names(&lines), "abcd");
-    }
-
-    #[test]
-    fn the_order_of_the_session_is_no_columns() {
-        let all = |sort: Sort| WIDE.iter().filter(|c| sort.is_by(**c)).count();
-        assert_eq!(all(Sort::default()), 0);
-        let bytes = Sort::default().clicked(Column::Bytes);
-        assert!(bytes.is_by(Column::Bytes) && all(bytes) == 1);
-        // A click on the lanes' head goes back to it, a second one turns it round.
-        let back = bytes.clicked(Column::Lane);
-        assert_eq!(all(back), 0);
-        assert!(back.clicked(Column::Lane).is_by(Column::Lane));
-    }
-
-    #[test]
-    fn a_column_that_says_nothing_is_left_out() {
-        let mut lines = vec![line(0, "a", 4, 500), line(1, "b", 100, 100)];
-        let without = [Column::Lane, Column::Score, Column::Numbers, Column::Bytes, Column::Share, Column::Write, Column::Read];
-        assert_eq!(columns(true, &lines), without, "no branch, and no time was measured");
-        lines[1].seconds = Some(0.001);
-        assert_eq!(columns(true, &lines)[7..], [Column::Time], "one line has a time");
-        lines[0].summary = None;
-        assert_eq!(columns(false, &lines), [Column::Lane, Column::Bytes, Column::Share], "no read yet");
     }
 }
