@@ -35,6 +35,18 @@ fn lanes() -> Vec<LaneSpec> {
 static NEEDLES: LazyLock<Run> = LazyLock::new(|| Run::new(task("needles", Params::default().with("T", 2048).with("needles", 16)), lanes()));
 static DRIFT: LazyLock<Run> = LazyLock::new(|| Run::new(task("drift", Params::default().with("T", 2048)), lanes()));
 
+/// Reads enough for four bins of accuracies.
+static MANY: LazyLock<Run> = LazyLock::new(|| {
+    let lanes = lanes().into_iter().filter(|l| ["full", "linear"].contains(&l.name.as_str())).collect();
+    Run::new(task("needles", Params::default().with("T", 2048).with("needles", 64)), lanes)
+});
+
+/// As many lanes as there are colours, of few reads.
+static EIGHT: LazyLock<Run> = LazyLock::new(|| {
+    let lane = |i: usize| LaneSpec::new(&format!("linear {i}"), "linear", Params::default().with("fmap", "elu1"));
+    Run::new(task("needles", Params::default().with("T", 1024).with("needles", 8)), (0..8).map(lane).collect())
+});
+
 /// A panel whose choice of reads is carried out.
 fn panel_of<'a>(name: &str, run: &'a Run) -> Shown<'a> {
     Shown::new(name, run).answered(|shown, _| {
@@ -78,7 +90,9 @@ fn recall_and_reads_in_pictures() {
     let mut shown = harness(panel_of("recall", &NEEDLES), vec2(760.0, 420.0), false);
     choose(&mut shown, "Recall view", "by age");
     results.add(shown.try_snapshot("panel_recall_by_age"));
+    results.add(harness(panel_of("recall", &MANY), vec2(420.0, 260.0), true).try_snapshot("panel_recall_steps"));
     results.add(harness(weighed(&NEEDLES, 5), vec2(900.0, 560.0), true).try_snapshot("panel_reads_wide"));
+    results.add(harness(panel_of("reads", &EIGHT), vec2(420.0, 260.0), false).try_snapshot("panel_reads_close"));
     results.add(harness(weighed(&NEEDLES, 5), vec2(560.0, 500.0), false).try_snapshot("panel_reads_read"));
 }
 
@@ -126,6 +140,69 @@ fn a_branch_is_shown_beside_the_lane_that_it_is_of() {
     drop(harness);
     let mut wide = self::harness(panel_of("recall", &BRANCH), vec2(760.0, 340.0), false);
     results.add(wide.try_snapshot("panel_recall_branch_wide"));
+}
+
+#[test]
+fn few_reads_have_a_cell_each_and_a_click_selects_one() {
+    let mut harness = harness(panel_of("recall", &NEEDLES), vec2(420.0, 300.0), false);
+    let node = harness.get_by_label_contains("Recall, each of 16 reads, right or wrong. ");
+    let (said, rect) = (text(&node), node.rect());
+    let correct = NEEDLES.traces[3].channel("correct").unwrap().wholes(0);
+    let wrong: Vec<String> = (0..16).filter(|&r| correct[r] == 0).map(|r| r.to_string()).collect();
+    assert!(said.contains("full 1.00 (0.81 to 1.00), none wrong; "), "full attention answers all (TASKS.md): {said}");
+    assert!(wrong.len() > 8 && said.contains(&format!(", wrong: {}; ", wrong.join(", "))), "LoLCATs loses most: {said}");
+    // The fourth of sixteen reads, in the first of five rows.
+    let at = rect.min + vec2(3.5 / 16.0 * rect.width(), 0.5 / 5.0 * rect.height());
+    harness.hover_at(at);
+    harness.run();
+    harness.get_by_label("expected");
+    harness.get_by_label_contains("right: code ");
+    for pressed in [true, false] {
+        let modifiers = egui::Modifiers::NONE;
+        harness.event(egui::Event::PointerButton { pos: at, button: egui::PointerButton::Primary, pressed, modifiers });
+        harness.step();
+    }
+    assert_eq!(harness.state().selection.read, Some(3));
+}
+
+#[test]
+fn accuracies_over_the_stream_are_steps_of_sixteen_reads() {
+    let mut harness = harness(panel_of("recall", &MANY), vec2(420.0, 260.0), false);
+    let rect = harness.get_by_label_contains("Recall, accuracy over the stream in steps of 16 reads each. full ").rect();
+    // In the middle of the second of four bins.
+    harness.hover_at(rect.min + vec2(3.0 / 8.0 * rect.width(), 0.5 * rect.height()));
+    harness.run();
+    harness.get_by_label("reads 16 to 31");
+    for trace in MANY.traces.iter() {
+        let right = trace.channel("correct").unwrap().wholes(0)[16..32].iter().filter(|c| **c == 1).count();
+        assert!(harness.query_all_by_label_contains(&format!(", {right} of 16 reads")).count() > 0, "{right}");
+    }
+}
+
+#[test]
+fn a_long_table_leaves_the_view_its_height_or_the_panel_says_that_there_is_none() {
+    let mut tall = harness(panel_of("recall", &EIGHT), vec2(420.0, 240.0), true);
+    let cells = tall.get_by_label_contains("Recall, each of 8 reads, right or wrong. ").rect();
+    // Of 90 points words and numbers take about 40.
+    assert!(cells.height() >= 48.0 && cells.bottom() < 240.0, "{cells:?}");
+    choose(&mut tall, "Recall view", "by role");
+    // All reads are questions.
+    let rows = tall.get_by_label_contains("Recall by role: accuracy, 95% interval of 8 lanes in 1 bin, question. linear 0 ").rect();
+    assert!(rows.height() >= 48.0 && rows.bottom() < 240.0, "{rows:?}");
+    drop(tall);
+    let low = harness(panel_of("recall", &EIGHT), vec2(420.0, 140.0), true);
+    low.get_by_label("No room for the plot over the stream: make the panel higher, or maximise it.");
+    assert_eq!(low.query_all_by_label_contains("Recall, ").count(), 0);
+}
+
+#[test]
+fn what_is_the_same_of_every_read_is_said_once() {
+    let harness = harness(panel_of("reads", &EIGHT), vec2(420.0, 260.0), false);
+    harness.get_by_label("8 reads up to the playhead, all after 1024 writes");
+    // Every lane's head is there, in full for who hears it, beside the next one.
+    let heads: Vec<_> = (0..8).map(|i| harness.get_by_label(&format!("linear {i}")).rect()).collect();
+    assert!(heads.windows(2).all(|w| w[0].right() <= w[1].left() && w[0].width() > 24.0), "{heads:?}");
+    assert!(heads[7].right() <= 420.0, "{heads:?}");
 }
 
 #[test]

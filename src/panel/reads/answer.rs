@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::metric::{ANSWER, ANSWER_MARGIN, CORRECT, COSINE, ERROR_SQ, TARGET_SQ};
 use crate::panel::Look;
 use crate::panel::common::{quoted, token_name, writes_seen};
+use crate::panel::recall::fixed;
 use crate::stream::{Stream, Targets};
 use crate::widget::ticks::number;
 
@@ -57,6 +58,19 @@ impl Answer {
         }
     }
 
+    /// What is seen of it in `room`, by the `width` of texts: the cell, the `wide` one if it may be, or whether it is right where the code
+    /// has no room.
+    #[must_use]
+    pub fn fitting(self, wide: bool, room: f32, width: impl Fn(&str) -> f32) -> String {
+        let mut cells = wide.then(|| self.cell(true)).into_iter().chain([self.cell(false)]);
+        let sign = || match self.right() {
+            Some(true) => "✔".to_owned(),
+            Some(false) => "×".to_owned(),
+            None => self.cell(false),
+        };
+        cells.find(|text| width(text) <= room).unwrap_or_else(sign)
+    }
+
     /// In a narrow cell, and with the margin or cosine in a wide one. A wrong code has a cross before it.
     #[must_use]
     pub fn cell(self, wide: bool) -> String {
@@ -71,7 +85,7 @@ impl Answer {
             }
             Self::Error(error, cosine) => {
                 if wide {
-                    format!("{}  cos {cosine:.2}", short(error))
+                    format!("{}  cos {}", short(error), short(cosine))
                 } else {
                     short(error)
                 }
@@ -96,10 +110,9 @@ impl Answer {
     }
 }
 
-/// Two digits behind the point, as few letters as that takes.
+/// Two digits behind the point, so that numbers below each other have their points there too.
 fn short(x: f32) -> String {
-    let text = format!("{x:.2}");
-    text.strip_prefix('0').map_or_else(|| text.clone(), str::to_owned)
+    fixed(f64::from(x), 2)
 }
 
 /// Which write holds which code.
@@ -192,10 +205,26 @@ mod tests {
 
     #[test]
     fn cells_tell_wrong_from_right_without_colour() {
-        assert_eq!(Answer::Code(17, true, 0.314).cell(true), "17  +.31");
+        assert_eq!(Answer::Code(17, true, 0.314).cell(true), "17  +0.31");
         assert_eq!(Answer::Code(4, false, 0.02).cell(false), "× 4");
         assert_eq!(Answer::Code(-1, false, f32::NAN).cell(false), "× none");
         assert_eq!(Answer::Error(1.25, 0.5).cell(true), "1.25  cos 0.50");
         assert_eq!(Answer::NotYet.cell(true), "…");
+    }
+
+    #[test]
+    fn numbers_have_a_zero_before_the_point_and_nothing_has_no_sign() {
+        assert_eq!(Answer::Error(0.69, -0.001).cell(true), "0.69  cos 0.00");
+        assert_eq!(Answer::Error(0.69, -0.25).cell(true), "0.69  cos -0.25");
+        assert_eq!(Answer::Error(0.004, 1.0).cell(false), "0.00");
+    }
+
+    #[test]
+    fn a_cell_that_is_too_narrow_still_tells_right_from_wrong() {
+        let fitting = |answer: Answer, room: f32| answer.fitting(true, room, |text| text.chars().count() as f32);
+        let (good, bad) = (Answer::Code(114, true, 0.5), Answer::Code(114, false, 0.5));
+        assert_eq!([10.0, 9.0, 3.0, 2.0].map(|room| fitting(good, room)), ["114  +0.50", "114", "114", "✔"]);
+        assert_eq!([12.0, 11.0, 5.0, 4.0].map(|room| fitting(bad, room)), ["× 114  +0.50", "× 114", "× 114", "×"]);
+        assert_eq!(good.fitting(false, 20.0, |_| 1.0), "114", "no margin where a column has no room for all of them");
     }
 }

@@ -2,23 +2,22 @@
 
 use std::sync::{Arc, Weak};
 
-use eframe::egui::text::{LayoutJob, TextWrapping};
 use eframe::egui::{
-    Align, Button, Color32, ComboBox, EventFilter, FontId, Id, Key, Label, Layout, Modifiers, Painter, Rect, RichText, Role, ScrollArea,
-    Sense, Ui, UiBuilder, WidgetInfo, pos2, vec2,
+    Align, Button, ComboBox, EventFilter, Id, Key, Label, Modifiers, Rect, RichText, Role, ScrollArea, Sense, Ui, WidgetInfo, vec2,
 };
 
 use super::answer::{Answer, Codes, answer, read_text, right, role_of};
+use super::columns::{Columns, NARROW_RIGHT, Same, cell, head, text_width};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
-use crate::panel::common::{facts, plural, swatch, token_name, words};
+use crate::panel::common::{facts, plural, token_name, words};
 use crate::session::plan::Plan;
 use crate::stream::Targets;
 use crate::widget::chart::SMALL;
 use crate::widget::palette::Ink;
 
 /// The height of a row.
-const ROW: f32 = 16.0;
+pub(super) const ROW: f32 = 16.0;
 
 /// Which reads are listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,38 +41,13 @@ pub struct List {
     height: f32,
 }
 
-/// The columns: left edges and widths.
-struct Columns {
-    read: (f32, f32),
-    text: (f32, f32),
-    after: (f32, f32),
-    right: (f32, f32),
-    lanes: Vec<(f32, f32)>,
-}
-
-impl Columns {
-    fn new(width: f32, lanes: usize, texts: bool) -> Self {
-        let text = if width < 330.0 || !texts { 0.0 } else { (width * 0.16).clamp(60.0, 160.0) };
-        let right = if width < 330.0 { 40.0 } else { (width * 0.14).clamp(48.0, 150.0) };
-        let fixed = [46.0, text, 46.0, right];
-        let each = ((width - fixed.iter().sum::<f32>()) / lanes.max(1) as f32).clamp(24.0, 130.0);
-        let mut left = 0.0;
-        let mut take = |w: f32| {
-            let at = (left, w);
-            left += w;
-            at
-        };
-        let [read, text, after, right] = fixed.map(&mut take);
-        Self { read, text, after, right, lanes: (0..lanes).map(|_| take(each)).collect() }
-    }
-}
-
 impl List {
     /// Draws the filter and the list in `height` points.
     pub fn ui(&mut self, ui: &mut Ui, look: &Look<'_>, codes: &Codes, height: f32, commands: &mut Vec<Command>) {
         let top = ui.cursor().top();
         let seen = look.plan.stream.reads_within(0..look.writes).end;
-        self.filter_row(ui, look, seen);
+        let same = Same::of(&look.plan.stream);
+        self.filter_row(ui, look, seen, &same.words(&look.plan.stream, codes));
         self.find(look, seen);
         let listed = self.count(seen);
         if listed == 0 {
@@ -82,9 +56,7 @@ impl List {
             words(ui, &text);
             return;
         }
-        let labels = look.plan.stream.labels();
-        let texts = labels.tokens.is_some() || labels.read_tokens.is_some();
-        let columns = Columns::new(ui.available_width() - 10.0, look.lanes.len(), texts);
+        let columns = Columns::new(ui, look, ui.available_width() - 10.0, same);
         head(ui, look, &columns);
         self.height = (height - (ui.cursor().top() - top)).max(3.0 * ROW);
         let list = self.keys(ui, look, listed, seen, commands);
@@ -141,7 +113,7 @@ impl List {
         self.found_for = Some((Arc::downgrade(look.plan), self.filter.clone(), look.query_head, seen, written));
     }
 
-    fn filter_row(&mut self, ui: &mut Ui, look: &Look<'_>, seen: usize) {
+    fn filter_row(&mut self, ui: &mut Ui, look: &Look<'_>, seen: usize, same: &str) {
         let stream = &look.plan.stream;
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 5.0;
@@ -179,7 +151,7 @@ impl List {
             }
             let of = if self.filter == Filter::default() { String::new() } else { format!("{} of ", self.passing.len()) };
             let head = if stream.query_heads() > 1 { format!(", query head {}", look.query_head) } else { String::new() };
-            let text = format!("{of}{} up to the playhead{head}", plural(seen, "read", "reads"));
+            let text = format!("{of}{} up to the playhead{head}{same}", plural(seen, "read", "reads"));
             ui.add(Label::new(RichText::new(text).size(SMALL).color(Ink::of(ui).quiet)).truncate());
         });
     }
@@ -218,35 +190,6 @@ impl List {
     }
 }
 
-fn head(ui: &mut Ui, look: &Look<'_>, columns: &Columns) {
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
-    let ink = Ink::of(ui);
-    for (column, text) in [(columns.read, "read"), (columns.text, "text"), (columns.after, "after"), (columns.right, "right")] {
-        cell(ui.painter(), rect, column, text, ink.quiet);
-    }
-    for (column, lane) in columns.lanes.iter().zip(look.lanes) {
-        let mut inside = ui.new_child(UiBuilder::new().max_rect(place(rect, *column)).layout(Layout::left_to_right(Align::Center)));
-        inside.spacing_mut().item_spacing.x = 3.0;
-        swatch(&mut inside, lane.colour);
-        let text = RichText::new(lane.plan.name.as_str()).size(SMALL).color(ink.quiet);
-        inside.add(Label::new(text).truncate());
-    }
-}
-
-fn place(row: Rect, (left, width): (f32, f32)) -> Rect {
-    Rect::from_min_max(pos2(row.left() + left, row.top()), pos2(row.left() + left + (width - 4.0).max(0.0), row.bottom()))
-}
-
-fn cell(painter: &Painter, row: Rect, column: (f32, f32), text: &str, colour: Color32) {
-    let area = place(row, column);
-    if area.width() > 1.0 && !text.is_empty() {
-        let mut job = LayoutJob::simple_singleline(text.to_owned(), FontId::proportional(SMALL), colour);
-        job.wrap = TextWrapping::truncate_at_width(area.width());
-        let galley = painter.layout_job(job);
-        painter.galley(area.left_center() - vec2(0.0, galley.size().y / 2.0), galley, colour);
-    }
-}
-
 struct Row<'a, 'b> {
     look: &'a Look<'b>,
     codes: &'a Codes,
@@ -281,15 +224,15 @@ impl Row<'_, '_> {
             (self.columns.read, read.to_string(), ink.text),
             (self.columns.text, read_text(stream, read), ink.text),
             (self.columns.after, after, ink.quiet),
-            (self.columns.right, self.right_cell(&short), ink.text),
+            (self.columns.right, self.right_cell(short), ink.text),
         ] {
-            cell(ui.painter(), rect, column, &text, colour);
+            cell(ui.painter(), rect, column, &text, (colour, Align::Min));
         }
         let error = ui.visuals().error_fg_color;
         for (column, answer) in self.columns.lanes.iter().zip(&answers) {
             let colour = if answer.right() == Some(false) { error } else { ink.text };
-            let room = if matches!(answer, Answer::Error(..)) { 98.0 } else { 66.0 };
-            cell(ui.painter(), rect, *column, &answer.cell(column.1 >= room), colour);
+            let text = answer.fitting(self.columns.wide, self.columns.room(), |text| text_width(ui, text));
+            cell(ui.painter(), rect, *column, &text, (colour, Align::Max));
         }
         if response.clicked() {
             // The arrows go on from here.
@@ -307,14 +250,17 @@ impl Row<'_, '_> {
         }
     }
 
-    /// The right code with the text of the token that holds it, where it has one.
-    fn right_cell(&self, short: &str) -> String {
+    /// The right code with the text of the token that holds it, where it has one; alone in a narrow column.
+    fn right_cell(&self, short: String) -> String {
+        if self.columns.right.1 < NARROW_RIGHT {
+            return short;
+        }
         let labels = self.look.plan.stream.labels();
         let at = labels.answer_at.as_ref().and_then(|a| a.get(self.read)).map(|&a| a as usize);
         match (at, labels.tokens.is_some()) {
             (Some(at), true) => format!("{short} {}", labels.tokens.as_ref().and_then(|t| t.get(at)).map_or("", String::as_str)),
             (Some(at), false) => format!("{short}, {}", token_name(&self.look.plan.stream, at)),
-            (None, _) => short.to_owned(),
+            (None, _) => short,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Reads: what every lane answered to each, and where the weight of an answer came from.
 
-mod answer;
+pub(super) mod answer;
+mod columns;
 mod list;
 mod strips;
 
@@ -25,7 +26,8 @@ use list::List;
 pub const HELP: &str = "Every read up to the playhead, with what each lane answered; and for the selected one, where the weight of the answer \
 came from.\n\n\
 The list: a read's text, how many writes it sees, what is right, and each lane's answer. A code with × before it is wrong; the number behind a code is the \
-margin, by how much it beat the second (in a wide panel). On a capture: the relative error, and the cosine with full attention's output. Click a row, then use the arrows \
+margin, by how much it beat the second (in a wide panel); where not even the code has room, ✔ is right and × wrong. What is the same of every read has no \
+column and is said above the list. On a capture: the relative error, and the cosine with full attention's output. Click a row, then use the arrows \
 up and down, or Page Up and Page Down.\n\n\
 The formula behind the strips: every lane's output is a sum of the values written, o = sum w_i v_i. For full attention and the window the weights w_i are those of the \
 softmax; for OVQ and VQ a centroid's weight is spread over its members; for linear, delta and Mamba-2 lanes they are exact too, and may be negative; for LoLA they \

@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{Pos2, Stroke, Ui, pos2, vec2};
+use eframe::egui::{Pos2, Response, Stroke, Ui, pos2, vec2};
 
 use super::reads_seen;
-use super::words::figures;
+use super::rows::Rows;
+use super::stream::padded;
+use super::words::counted;
 use crate::metric::Summary;
 use crate::metric::breakdown::{Bins, Breakdown, By};
 use crate::panel::Look;
@@ -67,16 +69,18 @@ impl Binned {
         let each = (0..self.lanes.len()).flat_map(|l| (0..bins.bins.len()).filter_map(move |b| self.summary(l, b)));
         let top = if recall { 1.0 } else { each.filter_map(|s| s.headline()).filter(|v| v.is_finite()).fold(0.1, f64::max) };
         let what = if recall { "accuracy, 95% interval" } else { "relative error" };
-        // A little below zero, so that marks at zero are whole.
-        let y = Axis::real(what, -0.04 * top, top * 1.05, Scale::Linear);
-        let total = look.plan.stream.writes();
+        if let [only] = &bins.bins[..] {
+            self.only(ui, look, by, &only.name, (what, top), height);
+            return;
+        }
+        let (low, high) = padded(height, top);
+        let y = Axis::real(what, low, high, Scale::Linear);
+        let (start, end) = (bins.bins.first().map_or(0, |b| b.range.start), bins.bins.last().map_or(1, |b| b.range.end));
+        let along = |label: &str, scale| Axis { whole: true, ..Axis::real(label, start as f64, end as f64, scale) };
         let x = match by {
-            By::Age => {
-                let (start, end) = (bins.bins.first().map_or(1, |b| b.range.start), bins.bins.last().map_or(2, |b| b.range.end));
-                Axis { whole: true, ..Axis::real("writes since what is asked for", start as f64, end as f64, Scale::Log) }
-            }
-            By::Read => Axis::count("write at which it is read", total),
-            By::Answer => Axis::count("write that holds the answer", total),
+            By::Age => along("writes since what is asked for", Scale::Log),
+            By::Read => along("write at which it is read", Scale::Linear),
+            By::Answer => along("write that holds the answer", Scale::Linear),
             By::Role => Axis::kinds("role of the read", bins.bins.iter().map(|b| b.name.clone()).collect()),
         };
         let describe = format!("Recall by {}: {what} of {} lanes in {} bins", by.name(), self.lanes.len(), bins.bins.len());
@@ -90,24 +94,62 @@ impl Binned {
         let Some(pointer) = response.hover_pos() else { return };
         let away = |bin: &usize| (chart.x_of(middle(*bin)) - pointer.x).abs();
         let Some(bin) = (0..bins.bins.len()).min_by(|a, b| away(a).total_cmp(&away(b))) else { return };
-        let counted = |s: Summary| match s {
-            Summary::Recall { reads, correct } => format!("{}, {correct} of {reads} reads", figures(Some(s))),
-            Summary::Error { reads, .. } => format!("{}, {reads} reads", figures(Some(s))),
-        };
+        self.facts(&response, look, by, bin, &bins.bins[bin].name);
+    }
+
+    /// What every lane scored in a bin, on hover.
+    fn facts(&self, response: &Response, look: &Look<'_>, by: By, bin: usize, name: &str) {
         let rows: Vec<(&str, String)> = look
             .lanes
             .iter()
             .enumerate()
             .map(|(i, lane)| (lane.plan.name.as_str(), self.summary(i, bin).map_or_else(|| "–".to_owned(), counted)))
             .collect();
-        facts(&response, &format!("{} {}", by.name(), bins.bins[bin].name), &rows);
+        facts(response, &format!("{} {name}", by.name()), &rows);
+    }
+
+    /// All reads in one bin: no axis has more than one place to show, so that each lane has a row, and the scores run along it.
+    fn only(&self, ui: &mut Ui, look: &Look<'_>, by: By, name: &str, (what, top): (&str, f64), height: f32) {
+        let each: Vec<String> = look
+            .lanes
+            .iter()
+            .enumerate()
+            .map(|(i, lane)| format!("{} {}", lane.plan.name, self.summary(i, 0).map_or_else(|| "–".to_owned(), counted)))
+            .collect();
+        let describe = format!("Recall by {}: {what} of {} lanes in 1 bin, {name}. {}", by.name(), self.lanes.len(), each.join("; "));
+        let axis = |width: f32| {
+            let (low, high) = padded(width, top);
+            Axis::real(what, low, high, Scale::Linear)
+        };
+        let rows = Rows::show(ui, look, height, axis, &format!("{} {name}: every read", by.name()), &describe);
+        let (ink, painter) = (Ink::of(ui), rows.chart.painter(ui));
+        for (index, lane) in look.lanes.iter().enumerate() {
+            let Some(summary) = self.summary(index, 0) else { continue };
+            let Some(value) = summary.headline().filter(|v| v.is_finite()) else { continue };
+            let at = rows.at(index, value);
+            if let Some((low, high)) = summary.interval() {
+                let stroke = Stroke::new(1.0, lane.colour.gamma_multiply(0.8));
+                let [low, high] = [low, high].map(|end| rows.chart.x_of(end));
+                painter.hline(low..=high, at.y, stroke);
+                for end in [low, high] {
+                    painter.vline(end, at.y - 2.0..=at.y + 2.0, stroke);
+                }
+            }
+            sign(&painter, at, lane.mark(), lane.colour, &ink);
+        }
+        self.facts(&rows.response, look, by, 0, name);
     }
 
     /// Each lane's points with their intervals, beside each other within a bin; along an axis of numbers joined by the lane's line.
     fn draw(&self, ui: &Ui, look: &Look<'_>, bins: &Bins, chart: &Chart, middle: impl Fn(usize) -> f64) {
         let (ink, painter, lanes) = (Ink::of(ui), chart.painter(ui), self.lanes.len() as f32);
         // Lanes stand apart by at most 7 points, and all of them within half of a bin's width.
-        let spread = (chart.rect.width() / bins.bins.len().max(1) as f32 * 0.6 / lanes).clamp(1.0, 7.0);
+        let wide = |bin: usize| match bins.by {
+            By::Role => chart.x_of(bin as f64 + 1.0) - chart.x_of(bin as f64),
+            _ => chart.x_of(bins.bins[bin].range.end as f64) - chart.x_of(bins.bins[bin].range.start as f64),
+        };
+        let narrowest = (0..bins.bins.len()).map(wide).fold(f32::INFINITY, f32::min);
+        let spread = (narrowest * 0.6 / lanes).clamp(1.0, 7.0);
         for (index, lane) in look.lanes.iter().enumerate() {
             let aside = (index as f32 - (lanes - 1.0) / 2.0) * spread;
             let mut points: Vec<Pos2> = Vec::new();

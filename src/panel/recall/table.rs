@@ -1,11 +1,10 @@
 //! The table of the recall panel: what each lane scores beside what it costs; sorted by a click on a head.
 
-use std::cmp::Ordering;
-
-use eframe::egui::{Align2, FontId, Rect, Role, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{Align2, FontId, Rect, Role, ScrollArea, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 
 use super::change::Change;
-use super::words::{bytes, figures, many, percent, time};
+use super::column::{Column, Sort, columns};
+use super::words::{bytes, figures, percent, time};
 use super::{LINE, fit};
 use crate::metric::{Summary, full_attention_numbers, held, memory_share};
 use crate::panel::common::{facts, plural};
@@ -78,32 +77,6 @@ fn seconds(lane: &LaneLook<'_>, step: usize, writes: usize) -> Option<f64> {
     (done > 0 && spent > 0.0).then(|| spent * step as f64 / done as f64)
 }
 
-/// A column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
-    /// The lane's name, in the session's order.
-    Lane,
-    /// Accuracy, or relative error.
-    Score,
-    /// The score's difference from the lane without what was done by hand.
-    Change,
-    /// Numbers held.
-    Numbers,
-    /// The same in bytes.
-    Bytes,
-    /// The share of full attention's.
-    Share,
-    /// Multiply-adds a write.
-    Write,
-    /// Multiply-adds a read.
-    Read,
-    /// Time a step.
-    Time,
-}
-
-const WIDE: [Column; 9] =
-    [Column::Lane, Column::Score, Column::Change, Column::Numbers, Column::Bytes, Column::Share, Column::Write, Column::Read, Column::Time];
-const NARROW: [Column; 5] = [Column::Lane, Column::Score, Column::Change, Column::Bytes, Column::Share];
 /// A panel less wide than this has the narrow table.
 const ROOM: f32 = 560.0;
 /// Names of lanes are whole where they are no wider than this, and never cut to less: a table without room for that leaves its last columns
@@ -112,164 +85,93 @@ const NAMES: f32 = 110.0;
 /// Right of the last column.
 const EDGE: f32 = 2.0;
 
-/// The columns of a table: that of changes only where there is a branch.
-fn columns(wide: bool, lines: &[Line]) -> Vec<Column> {
-    let all: &[Column] = if wide { &WIDE } else { &NARROW };
-    let branches = lines.iter().any(|l| l.change.is_some());
-    all.iter().copied().filter(|c| branches || *c != Column::Change).collect()
+/// Draws the table. `recall`: scores are accuracies. `rows`: the lanes in sight; the table scrolls to the others, below its heads.
+pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut Sort, rows: usize) {
+    let laid = Laid::new(ui, lines, recall);
+    let (head, _) = ui.allocate_exact_size(vec2(laid.width, LINE), Sense::hover());
+    laid.heads(ui, head, recall, sort);
+    if rows >= lines.len() {
+        laid.lines(ui, look, lines);
+        return;
+    }
+    let gap = ui.spacing().item_spacing.y;
+    let height = rows as f32 * (LINE + gap) - gap;
+    let area = ScrollArea::vertical().id_salt("lanes of the table").max_height(height).min_scrolled_height(0.0);
+    // What is in sight is little: not much of it may fade.
+    ui.spacing_mut().scroll.fade.size = 8.0;
+    area.auto_shrink([false, true]).show(ui, |ui| laid.lines(ui, look, lines));
 }
 
-impl Column {
-    fn head(self, recall: bool) -> &'static str {
-        match self {
-            Self::Lane => "lane",
-            Self::Score if recall => "accuracy, 95%",
-            Self::Score => "rel. error, cosine",
-            Self::Change => "by hand",
-            Self::Numbers => "numbers held",
-            Self::Bytes => "state",
-            Self::Share => "of full",
-            Self::Write => "madds/write",
-            Self::Read => "madds/read",
-            Self::Time => "time/step",
+/// Where everything stands in the table.
+struct Laid {
+    width: f32,
+    columns: Vec<Column>,
+    /// The names of lanes, as much of them as has room.
+    names: Vec<String>,
+    /// Where the names end.
+    named: f32,
+    /// The right edge and the width of each column after the names.
+    rights: Vec<(f32, f32)>,
+}
+
+impl Laid {
+    /// Every column is as wide as its widest cell; the names take what is left.
+    fn new(ui: &Ui, lines: &[Line], recall: bool) -> Self {
+        let width = ui.available_width();
+        let mut columns = columns(width >= ROOM, lines);
+        let font = FontId::proportional(SMALL);
+        let ink = Ink::of(ui);
+        let measure = |text: String| ui.painter().layout_no_wrap(text, font.clone(), ink.text).size().x;
+        let mut widths: Vec<f32> = columns[1..]
+            .iter()
+            .map(|c| lines.iter().map(|l| measure(c.text(l))).fold(measure(c.head(recall).to_owned()) + 8.0, f32::max).ceil())
+            .collect();
+        let longest = lines.iter().map(|l| measure(l.name.clone())).fold(0.0, f32::max).ceil() + SWATCH;
+        let (kept, gap) = fit::fitting(&widths, width - EDGE - longest.min(NAMES));
+        widths.truncate(kept);
+        columns.truncate(kept + 1);
+        let mut rights = Vec::with_capacity(columns.len());
+        let mut right = width - EDGE;
+        for w in widths.iter().rev() {
+            rights.push((right, *w));
+            right -= w + gap;
+        }
+        rights.reverse();
+        let named = right.max(48.0);
+        let whole: Vec<&str> = lines.iter().map(|l| l.name.as_str()).collect();
+        let names = cut::names(&whole, (named - SWATCH).max(0.0), &|c| ui.fonts_mut(|f| f.glyph_width(&font, c)));
+        Self { width, columns, names, named, rights }
+    }
+
+    fn heads(&self, ui: &Ui, head: Rect, recall: bool, sort: &mut Sort) {
+        for (i, column) in self.columns.iter().enumerate() {
+            let (left, right) = match i.checked_sub(1) {
+                None => (0.0, self.named),
+                Some(i) => (self.rights[i].0 - self.rights[i].1, self.rights[i].0),
+            };
+            let rect = Rect::from_min_max(pos2(head.left() + left, head.top()), pos2(head.left() + right, head.bottom()));
+            head_cell(ui, rect, *column, recall, sort);
         }
     }
 
-    fn hint(self) -> &'static str {
-        match self {
-            Self::Lane => "The session's order",
-            Self::Score => "The score so far, at the playhead",
-            Self::Change => {
-                "What was done by hand has changed in the score so far: the branch's own minus that of the same lane without it"
+    fn lines(&self, ui: &mut Ui, look: &Look<'_>, lines: &[Line]) {
+        let (ink, font) = (Ink::of(ui), FontId::proportional(SMALL));
+        for (line, shown) in lines.iter().zip(&self.names) {
+            let (rect, response) = ui.allocate_exact_size(vec2(self.width, LINE), Sense::hover());
+            let lane = &look.lanes[line.lane];
+            let texts: Vec<String> = self.columns.iter().map(|c| c.text(line)).collect();
+            response.widget_info(|| {
+                let base = line.change.as_ref().map_or_else(String::new, |c| format!(" (changed by hand, against {})", c.name));
+                WidgetInfo::labeled(Role::Label, true, texts.join(", ") + &base)
+            });
+            swatch(ui, rect, lane, &ink);
+            ui.painter().text(rect.left_center() + vec2(28.0, 0.0), Align2::LEFT_CENTER, shown, font.clone(), ink.text);
+            for ((right, _), text) in self.rights.iter().zip(&texts[1..]) {
+                ui.painter().text(pos2(rect.left() + right, rect.center().y), Align2::RIGHT_CENTER, text, font.clone(), ink.text);
             }
-            Self::Numbers => "Numbers that the memory holds at the end of the stream, over all key/value heads of the lane",
-            Self::Bytes => "The memory at the end of the stream in bytes of float32, over all key/value heads of the lane",
-            Self::Share => "Its share of what full attention keeps of the stream: T (dk + dv) numbers a key/value head",
-            Self::Write => "Multiply-adds to write one token, over all key/value heads",
-            Self::Read => "Multiply-adds to answer one read, over all query heads",
-            Self::Time => "What a step of the timeline took, as measured, on average",
-        }
-    }
-
-    fn text(self, line: &Line) -> String {
-        match self {
-            Self::Lane => line.name.clone(),
-            Self::Score => figures(line.summary),
-            Self::Change => line.change.as_ref().map_or_else(String::new, |c| c.short(line.summary)),
-            Self::Numbers => grouped(line.all),
-            Self::Bytes => bytes(line.all),
-            Self::Share => percent(line.share),
-            Self::Write => many(line.write),
-            Self::Read => many(line.read),
-            Self::Time => time(line.seconds),
-        }
-    }
-
-    /// The order of two lines, the smaller first; what is not known is smallest.
-    fn order(self, a: &Line, b: &Line) -> Ordering {
-        let known = |x: Option<f64>| x.filter(|v| !v.is_nan()).unwrap_or(f64::NEG_INFINITY);
-        let score = |l: &Line| known(l.summary.and_then(|s| s.headline()));
-        match self {
-            Self::Lane => a.lane.cmp(&b.lane),
-            Self::Score => score(a).total_cmp(&score(b)),
-            Self::Change => {
-                let change = |l: &Line| known(l.change.as_ref().and_then(|c| c.difference(l.summary)));
-                change(a).total_cmp(&change(b))
+            if response.hovered() {
+                facts(&response, &line.name, &whole(look, line));
             }
-            Self::Numbers | Self::Bytes => a.all.cmp(&b.all),
-            Self::Share => a.share.total_cmp(&b.share),
-            Self::Write => a.write.cmp(&b.write),
-            Self::Read => a.read.cmp(&b.read),
-            Self::Time => known(a.seconds).total_cmp(&known(b.seconds)),
-        }
-    }
-}
-
-/// What the table is sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sort {
-    /// The column.
-    pub column: Column,
-    /// The largest first.
-    pub down: bool,
-}
-
-impl Default for Sort {
-    fn default() -> Self {
-        Self { column: Column::Lane, down: false }
-    }
-}
-
-impl Sort {
-    /// After a click on a head: that column, or the other way round.
-    #[must_use]
-    pub fn clicked(self, column: Column) -> Self {
-        Self { column, down: if self.column == column { !self.down } else { matches!(column, Column::Score | Column::Change) } }
-    }
-
-    /// Sorts lines; equal ones stay in the session's order.
-    pub fn apply(self, lines: &mut [Line]) {
-        lines.sort_by(|a, b| {
-            let order = self.column.order(a, b);
-            let order = if self.down { order.reverse() } else { order };
-            order.then(a.lane.cmp(&b.lane))
-        });
-    }
-}
-
-/// Draws the table. `recall`: scores are accuracies.
-pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut Sort) {
-    let width = ui.available_width();
-    let mut columns = columns(width >= ROOM, lines);
-    let font = FontId::proportional(SMALL);
-    let ink = Ink::of(ui);
-    let measure = |ui: &Ui, text: String| ui.painter().layout_no_wrap(text, font.clone(), ink.text).size().x;
-    // Every column is as wide as its widest cell; the names take what is left.
-    let mut widths: Vec<f32> = columns[1..]
-        .iter()
-        .map(|c| lines.iter().map(|l| measure(ui, c.text(l))).fold(measure(ui, c.head(recall).to_owned()) + 8.0, f32::max).ceil())
-        .collect();
-    let longest = lines.iter().map(|l| measure(ui, l.name.clone())).fold(0.0, f32::max).ceil() + SWATCH;
-    let (kept, gap) = fit::fitting(&widths, width - EDGE - longest.min(NAMES));
-    widths.truncate(kept);
-    columns.truncate(kept + 1);
-    let mut rights = Vec::with_capacity(columns.len());
-    let mut right = width - EDGE;
-    for w in widths.iter().rev() {
-        rights.push((right, *w));
-        right -= w + gap;
-    }
-    rights.reverse();
-    let names = right.max(48.0);
-    let whole_names: Vec<&str> = lines.iter().map(|l| l.name.as_str()).collect();
-    let shown = cut::names(&whole_names, (names - SWATCH).max(0.0), &|c| ui.fonts_mut(|f| f.glyph_width(&font, c)));
-    let row = |ui: &mut Ui| ui.allocate_exact_size(vec2(width, LINE), Sense::hover());
-    let (head, _) = row(ui);
-    for (i, column) in columns.iter().enumerate() {
-        let rect = match i.checked_sub(1) {
-            None => Rect::from_min_max(head.min, pos2(head.left() + names, head.bottom())),
-            Some(i) => Rect::from_min_max(
-                pos2(head.left() + rights[i].0 - rights[i].1, head.top()),
-                pos2(head.left() + rights[i].0, head.bottom()),
-            ),
-        };
-        head_cell(ui, rect, *column, recall, sort);
-    }
-    for (line, shown) in lines.iter().zip(shown) {
-        let (rect, response) = row(ui);
-        let lane = &look.lanes[line.lane];
-        let texts: Vec<String> = columns.iter().map(|c| c.text(line)).collect();
-        response.widget_info(|| {
-            let base = line.change.as_ref().map_or_else(String::new, |c| format!(" (changed by hand, against {})", c.name));
-            WidgetInfo::labeled(Role::Label, true, texts.join(", ") + &base)
-        });
-        swatch(ui, rect, lane, &ink);
-        ui.painter().text(rect.left_center() + vec2(28.0, 0.0), Align2::LEFT_CENTER, shown, font.clone(), ink.text);
-        for ((right, _), text) in rights.iter().zip(&texts[1..]) {
-            ui.painter().text(pos2(rect.left() + right, rect.center().y), Align2::RIGHT_CENTER, text, font.clone(), ink.text);
-        }
-        if response.hovered() {
-            facts(&response, &line.name, &whole(look, line));
         }
     }
 }
@@ -289,12 +191,12 @@ fn head_cell(ui: &Ui, rect: Rect, column: Column, recall: bool, sort: &mut Sort)
     let response = ui.interact(rect, ui.scope_id().with(("head", column as u8)), Sense::click());
     let text = column.head(recall);
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Sort by {text}")));
-    let strong = response.hovered() || response.has_focus() || sort.column == column;
+    let strong = response.hovered() || response.has_focus() || sort.is_by(column);
     let colour = if strong { ink.text } else { ink.quiet };
     let (at, align) =
         if column == Column::Lane { (rect.left_center(), Align2::LEFT_CENTER) } else { (rect.right_center(), Align2::RIGHT_CENTER) };
     let drawn = ui.painter().text(at, align, text, FontId::proportional(SMALL), colour);
-    if sort.column == column {
+    if sort.is_by(column) {
         let at = if column == Column::Lane { drawn.right_center() + vec2(6.0, 0.0) } else { drawn.left_center() - vec2(5.0, 0.0) };
         ui.painter().add(triangle(at, 2.6, !sort.down, colour, Stroke::NONE));
     }
@@ -343,7 +245,7 @@ fn whole(look: &Look<'_>, line: &Line) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::*;
+    use super::{Line, Summary};
 
     pub(in crate::panel::recall) fn line(lane: usize, name: &str, correct: u64, all: u64) -> Line {
         Line {
@@ -360,20 +262,5 @@ pub(super) mod tests {
             read: 40,
             seconds: None,
         }
-    }
-
-    #[test]
-    fn lines_are_sorted_by_any_column_both_ways_and_ties_keep_the_order() {
-        let mut lines = vec![line(0, "a", 4, 500), line(1, "b", 8, 100), line(2, "c", 100, 500), line(3, "d", 4, 50)];
-        let names = |lines: &[Line]| lines.iter().map(|l| l.name.clone()).collect::<String>();
-        let score = Sort::default().clicked(Column::Score);
-        score.apply(&mut lines);
-        assert_eq!(names(&lines), "badc", "the best first; what has no score last");
-        score.clicked(Column::Score).apply(&mut lines);
-        assert_eq!(names(&lines), "cadb");
-        Sort::default().clicked(Column::Bytes).apply(&mut lines);
-        assert_eq!(names(&lines), "dbac", "the smallest first");
-        Sort::default().apply(&mut lines);
-        assert_eq!(names(&lines), "abcd");
     }
 }

@@ -14,8 +14,32 @@ pub fn figures(summary: Option<Summary>) -> String {
             let hundredths = (200 * correct + reads) / (2 * reads);
             format!("{}.{:02} ({low:.2} to {high:.2})", hundredths / 100, hundredths % 100)
         }
-        Some(Summary::Error { relative, cosine, .. }) => format!("{relative:.3}, cos {cosine:.3}"),
+        Some(Summary::Error { relative, cosine, .. }) => format!("{relative:.3}, cos {}", fixed(cosine, 3)),
     }
+}
+
+/// A number with so many digits behind the point; what is rounded to nothing has no sign.
+#[must_use]
+pub fn fixed(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    match text.strip_prefix('-') {
+        Some(size) if size.chars().all(|c| matches!(c, '0' | '.')) => size.to_owned(),
+        _ => text,
+    }
+}
+
+/// The same with how many reads it is of: `0.96 (0.81 to 0.99), 24 of 25 reads`.
+#[must_use]
+pub fn counted(summary: Summary) -> String {
+    match summary {
+        Summary::Recall { reads: 0, .. } | Summary::Error { reads: 0, .. } => figures(None),
+        Summary::Recall { reads, correct } => format!("{}, {correct} of {}", figures(Some(summary)), of_reads(reads)),
+        Summary::Error { reads, .. } => format!("{}, {}", figures(Some(summary)), of_reads(reads)),
+    }
+}
+
+fn of_reads(reads: u64) -> String {
+    format!("{reads} {}", if reads == 1 { "read" } else { "reads" })
 }
 
 /// A difference with its sign, to so many digits; one that is too small for them is `+<0.01`, and only none at all is `0`.
@@ -91,7 +115,12 @@ mod tests {
         assert_eq!(figures(Some(Summary::Recall { correct: 1, reads: 8 })), "0.13 (0.02 to 0.47)");
         assert_eq!(figures(Some(Summary::Recall { correct: 8, reads: 8 })), "1.00 (0.68 to 1.00)");
         assert_eq!(figures(Some(Summary::Error { relative: 0.414, cosine: 0.93, reads: 9 })), "0.414, cos 0.930");
+        assert_eq!(counted(Summary::Recall { correct: 8, reads: 8 }), "1.00 (0.68 to 1.00), 8 of 8 reads");
+        assert_eq!(counted(Summary::Error { relative: 0.414, cosine: 0.93, reads: 1 }), "0.414, cos 0.930, 1 read");
+        assert_eq!(counted(Summary::Recall { correct: 0, reads: 0 }), "–");
         assert_eq!((bytes(20_544), bytes(200), bytes(1 << 20)), ("80.25 KiB".into(), "800 B".into(), "4 MiB".into()));
+        let zeros = [(-0.0004, 3), (-0.0, 2), (-0.0006, 3), (0.004, 2), (-1.0, 0)].map(|(x, n)| fixed(x, n));
+        assert_eq!(zeros, ["0.000", "0.00", "-0.001", "0.00", "-1"]);
         let differences = [(0.0, 2), (-0.0625, 2), (0.004, 2), (-0.0004, 3), (0.005, 2), (1.0, 2)].map(|(d, n)| signed(d, n));
         assert_eq!(differences, ["0", "-0.06", "+<0.01", "-<0.001", "+0.01", "+1.00"]);
         let percents = [0.083, 1.0, 0.0004, 0.5].map(percent);
