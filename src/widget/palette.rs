@@ -162,6 +162,34 @@ impl Ink {
     }
 }
 
+/// The least contrast with the paper of a mark that stands by itself (WCAG 2, graphical objects).
+const LEAST: f64 = 3.0;
+
+impl Ink {
+    /// The line around an area of this colour: where the colour by itself has too little contrast with the paper, as much of the text's
+    /// is mixed in as makes it [`LEAST`].
+    #[must_use]
+    pub fn edge(&self, colour: Color32) -> Color32 {
+        let mixed = (0..=10_u8).map(|tenth| blend(colour, self.text, f32::from(tenth) / 10.0));
+        mixed.into_iter().find(|c| contrast(*c, self.paper) >= LEAST).unwrap_or(self.text)
+    }
+}
+
+/// Relative luminance of sRGB, as WCAG defines it.
+fn luminance(c: Color32) -> f64 {
+    let linear = |x: u8| {
+        let x = f64::from(x) / 255.0;
+        if x <= 0.040_45 { x / 12.92 } else { ((x + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(c.r()) + 0.7152 * linear(c.g()) + 0.0722 * linear(c.b())
+}
+
+/// The contrast of two colours, from 1 to 21.
+fn contrast(a: Color32, b: Color32) -> f64 {
+    let (x, y) = (luminance(a), luminance(b));
+    (x.max(y) + 0.05) / (x.min(y) + 0.05)
+}
+
 /// `a` with a share `t` of `b` (0 to 1) mixed in, in gamma space, opaque.
 #[must_use]
 pub fn blend(a: Color32, b: Color32, t: f32) -> Color32 {
@@ -172,20 +200,6 @@ pub fn blend(a: Color32, b: Color32, t: f32) -> Color32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Relative luminance of sRGB, as WCAG defines it.
-    fn luminance(c: Color32) -> f64 {
-        let linear = |x: u8| {
-            let x = f64::from(x) / 255.0;
-            if x <= 0.040_45 { x / 12.92 } else { ((x + 0.055) / 1.055).powf(2.4) }
-        };
-        0.2126 * linear(c.r()) + 0.7152 * linear(c.g()) + 0.0722 * linear(c.b())
-    }
-
-    fn contrast(a: Color32, b: Color32) -> f64 {
-        let (x, y) = (luminance(a), luminance(b));
-        (x.max(y) + 0.05) / (x.min(y) + 0.05)
-    }
 
     #[test]
     fn maps_grow_brighter_all_the_way_and_keep_their_ends() {
@@ -226,7 +240,12 @@ mod tests {
             for (name, c) in
                 [("mark", ink.mark), ("select", ink.select), ("plain", ink.plain), ("window", ink.window), ("limit", ink.limit)]
             {
-                assert!(contrast(c, ink.paper) > 3.0, "{name}, dark {}: {}", ink.dark, contrast(c, ink.paper));
+                assert!(contrast(c, ink.paper) > LEAST, "{name}, dark {}: {}", ink.dark, contrast(c, ink.paper));
+                assert_eq!(ink.edge(c), c, "{name} needs no line around it");
+            }
+            // Areas that are pale by themselves, as the yellow of the cache is on white, have an edge that is not.
+            for (name, c) in [("cache", ink.cache), ("state", ink.state)] {
+                assert!(contrast(ink.edge(c), ink.paper) >= LEAST, "{name}, dark {}: {:?}", ink.dark, ink.edge(c));
             }
         }
     }

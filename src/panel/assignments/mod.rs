@@ -10,8 +10,8 @@ use ndarray::ArrayView2;
 use self::order::{By, Order, Placed, Sorting};
 use self::picture::{Area, Group, group, tokens};
 use super::common::{
-    Canvas, Key, canvas, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, paint_until, playheads, plural, point_at,
-    role_name, select_ring, texture, token_name, words, writes_seen,
+    Canvas, Key, canvas, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, nothing_written, paint_until, playheads,
+    plural, point_at, role_name, select_ring, texture, token_name, words, writes_seen,
 };
 use super::growth::{n_max, rows_after};
 use super::{LaneChoice, Look, Panel, Subject};
@@ -158,6 +158,10 @@ impl Panel for Assignments {
             return;
         }
         let seen = writes_seen(look, lane).min(assignments.len());
+        if seen == 0 {
+            nothing_written(ui);
+            return;
+        }
         let highest = rows_held(look, lane, head, assignments);
         let deleted = deleted(look, lane, head);
         let (rows, anchor) = (rows_now(look, lane, head, highest), anchor(look, lane, assignments));

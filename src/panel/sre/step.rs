@@ -1,6 +1,6 @@
 //! The scores of one step: bars by fate on the axis of scores, and a point for each candidate.
 
-use eframe::egui::{Color32, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
+use eframe::egui::{Color32, Painter, Pos2, Rect, Response, Stroke, StrokeKind, Ui, Vec2, pos2, vec2};
 
 use super::model::{Candidate, Fate, bin, bin_range, by_fate};
 use super::{BINS, Held};
@@ -8,7 +8,7 @@ use crate::app::command::Command;
 use crate::panel::Look;
 use crate::panel::common::{facts, is_marked, point_at, role_name, select_ring, token_name};
 use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
-use crate::widget::palette::{Ink, blend};
+use crate::widget::palette::Ink;
 use crate::widget::raster::nearest;
 use crate::widget::ticks::number;
 
@@ -50,10 +50,10 @@ pub(super) fn this_step(
     for (row, count) in counts.iter().enumerate() {
         let range = bin_range(&chart.y, row, BINS);
         let mut left = 0.0;
-        for (n, colour) in [(count[0], ink.cache), (count[1], blend(ink.paper, ink.plain, 0.55))] {
+        for (n, colour) in [(count[0], ink.cache), (count[1], ink.plain)] {
             let right = left + f64::from(n);
             let bar = Rect::from_two_pos(chart.pos(left, range.start), chart.pos(right, range.end));
-            painter.rect_filled(bar.shrink2(vec2(0.0, 0.4)), 0.0, colour);
+            bar_of(&painter, bar, colour, &ink);
             left = right;
         }
     }
@@ -67,7 +67,7 @@ pub(super) fn this_step(
             continue;
         }
         match c.fate {
-            Fate::Kept => painter.add(triangle(*at, 2.8, true, ink.cache, Stroke::NONE)),
+            Fate::Kept => painter.add(triangle(*at, 2.8, true, ink.cache, Stroke::new(0.8, ink.edge(ink.cache)))),
             Fate::Folded => painter.add(triangle(*at, 2.6, false, ink.paper, Stroke::new(1.0, ink.plain))),
         };
         if is_marked {
@@ -104,6 +104,16 @@ fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64,
         ("folded", counts[row][1].to_string()),
     ];
     facts(response, &format!("step {step}"), &rows);
+}
+
+/// A bar of a histogram, with a line around it where its colour is pale on the paper.
+pub(super) fn bar_of(painter: &Painter, bar: Rect, colour: Color32, ink: &Ink) {
+    let bar = bar.shrink2(vec2(0.0, 0.4));
+    painter.rect_filled(bar, 0.0, colour);
+    let edge = ink.edge(colour);
+    if edge != colour && bar.width() > 1.0 {
+        painter.rect_stroke(bar, 0.0, Stroke::new(1.0, edge), StrokeKind::Inside);
+    }
 }
 
 /// Where a candidate's point is: in the right half, kept ones left of folded ones, spread by their id so that equal scores

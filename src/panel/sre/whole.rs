@@ -3,7 +3,7 @@
 use eframe::egui::{Align, Align2, FontId, Layout, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
 
 use super::model::{Candidate, Fate, bin, bin_range, by_fate};
-use super::step::{height, tell_candidate};
+use super::step::{bar_of, height, tell_candidate};
 use super::{BINS, Held};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
@@ -12,7 +12,7 @@ use crate::panel::residency::{Exchange, Memories, by_hand, heading, last_step, l
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, diamond, triangle};
 use crate::widget::lasso::Lasso;
-use crate::widget::palette::{Ink, NAN, blend};
+use crate::widget::palette::{Ink, NAN};
 use crate::widget::raster::nearest;
 use crate::widget::ticks::number;
 
@@ -113,10 +113,10 @@ fn bars(ui: &Ui, chart: &Chart, list: &[Candidate], ink: &Ink) {
     for (row, count) in counts.iter().enumerate() {
         let range = bin_range(&chart.y, row, BINS);
         let mut left = 0.0;
-        for (n, colour) in [(count[0], ink.cache), (count[1], blend(ink.paper, ink.plain, 0.55))] {
+        for (n, colour) in [(count[0], ink.cache), (count[1], ink.plain)] {
             let right = left + f64::from(n) / f64::from(most) * 0.95;
             let bar = Rect::from_two_pos(chart.pos(left, range.start), chart.pos(right, range.end));
-            painter.rect_filled(bar.shrink2(vec2(0.0, 0.4)), 0.0, colour);
+            bar_of(&painter, bar, colour, ink);
             left = right;
         }
     }
