@@ -9,7 +9,7 @@ mod panel;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use eframe::egui::{self, Vec2, vec2};
+use eframe::egui::{self, Role, Vec2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
@@ -186,7 +186,7 @@ fn a_symmetric_logarithm_says_its_threshold_and_leaves_the_numbers_exact() {
         harness.get_by_label(&(h.get(3 * 64 + 17).unwrap() as f32).to_string());
         harness.get_by_label(&words);
         // And back to the range.
-        harness.get_by_label("symlog").click();
+        harness.get_by_role_and_label(Role::Button, "linear").click();
         harness.run();
         harness.get_by_label_contains("Histogram of H:");
     }
@@ -323,6 +323,8 @@ fn the_range_is_moved_by_keys_and_the_pointer_and_put_back() {
     let mut shown = of_state(&CAPTURE);
     (shown.writes, shown.lanes) = (1600, vec![1]);
     let mut harness = harness(shown, SIZE, true);
+    harness.get_by_role_and_label(Role::Button, "linear").click();
+    harness.run();
     let range = |harness: &Harness<'_, Shown<'_>>| {
         let said = label(harness, "Histogram of H: 4096 finite numbers from ");
         said.split_once("; colours from ").unwrap().1.to_owned()
@@ -343,7 +345,7 @@ fn the_range_is_moved_by_keys_and_the_pointer_and_put_back() {
     harness.drop_at(handle - vec2(20.0, 0.0));
     harness.run();
     assert_ne!(range(&harness), moved);
-    harness.get_by_label("\u{b1}").click();
+    harness.get_by_label("symmetric").click();
     harness.run();
     harness.get_by_label("Reset").click();
     harness.run();

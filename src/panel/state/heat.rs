@@ -43,6 +43,8 @@ struct At<'a> {
 pub(super) struct Heat {
     range: RangeControl,
     symlog: SymlogControl,
+    /// Whose numbers were coloured last.
+    of: Option<Key<()>>,
     held: Cached<Key<()>, Option<Held>>,
     pictures: [Cached<PictureKey, TextureHandle>; 2],
 }
@@ -96,6 +98,11 @@ impl Heat {
             (exact.is_none()).then(|| format!("after step {}; the playhead's is being computed. ", state.position.saturating_sub(1)));
         if late.is_some() || ui.available_height() > 100.0 {
             sentence(ui, held, name, late.as_deref().unwrap_or_default());
+        }
+        let whose = Key::new(look, lane, head, 0, ());
+        if self.of.as_ref() != Some(&whose) {
+            self.of = Some(whose);
+            self.symlog.look_again();
         }
         let shades = self.symlog.show(ui, name, &held.spread, &mut self.range);
         let describe = format!(
