@@ -1,8 +1,8 @@
 //! The heatmaps of the retention panel: token x step, one for each lane, below each other on one axis of steps.
 
 use eframe::egui::{
-    Align2, Color32, EventFilter, FontId, Key as Press, Painter, Rect, Response, Role, ScrollArea, Sense, Shape, Stroke, TextureHandle,
-    Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align2, Color32, EventFilter, FontId, Key as Press, Painter, Rect, Response, Role, ScrollArea, Sense, Shape, Stroke, TextureHandle, Ui,
+    Vec2, WidgetInfo, pos2, vec2,
 };
 
 use super::rows::{Order, Rows};
