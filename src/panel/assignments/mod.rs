@@ -10,8 +10,8 @@ use ndarray::ArrayView2;
 use self::order::{By, Order, Placed, Sorting};
 use self::picture::{Area, Group, group, tokens};
 use super::common::{
-    Canvas, Key, canvas, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, nothing_written, paint_until, playheads,
-    plural, point_at, role_name, select_ring, texture, token_name, words, writes_seen,
+    Canvas, Key, canvas, chunk_short, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, nothing_written, paint_until,
+    playheads, plural, point_at, role_name, select_ring, texture, token_name, words, writes_seen,
 };
 use super::growth::{n_max, rows_after};
 use super::{LaneChoice, Look, Panel, Subject};
@@ -234,7 +234,8 @@ fn said(ui: &mut Ui, look: &Look<'_>, lane: usize, sorting: &Sorting) {
         return;
     }
     let chunks = chunks_seen(look, lane);
-    let step = |chunks: usize| chunks.checked_sub(1).map_or_else(|| "the start".to_owned(), |s| format!("step {s}"));
+    let name = |chunk: usize| chunk_short(look.plan, look.lanes[lane].plan, chunk);
+    let step = |chunks: usize| chunks.checked_sub(1).map_or_else(|| "the start".to_owned(), name);
     let text = match sorting.order() {
         _ if chunks == 0 => return,
         None => format!("by birth until the centroids of {} are here", step(chunks)),

@@ -193,7 +193,7 @@ fn hover_time(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'
     if let Some(each) = crowd(response, chart, held.steps) {
         rows.push(("drawn", format!("the {} count of the {each} steps in each pixel", Rule::Max.title())));
     }
-    facts(response, &format!("step {step}"), &rows);
+    facts(response, &format!("{} {step}", held.noun), &rows);
     point_at(response, None, commands);
 }
 

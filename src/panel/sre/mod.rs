@@ -23,7 +23,7 @@ use self::pairs::Pairs;
 use self::quantiles::Quantiles;
 use self::step::this_step;
 use self::whole::Whole;
-use super::common::{Canvas, Key, chunks_seen, cover, plural, words};
+use super::common::{Canvas, Key, chunk_noun, chunks_seen, cover, plural, words};
 use super::residency::{Tab, lanes, tabs};
 use super::{LaneChoice, Look, Panel};
 use crate::app::command::Command;
@@ -124,6 +124,8 @@ struct Held<'a> {
     steps: usize,
     chunk: usize,
     window: usize,
+    /// What the lane's chunks are called.
+    noun: &'static str,
     binned: &'a Binned,
 }
 
@@ -155,7 +157,7 @@ impl Held<'_> {
 
     /// The axis of time.
     fn x(&self) -> Axis {
-        Axis::count(format!("step of {}", plural(self.chunk, "write", "writes")), self.steps)
+        Axis::count(format!("{} of {}", self.noun, plural(self.chunk, "write", "writes")), self.steps)
     }
 }
 
@@ -219,6 +221,7 @@ impl Sre {
             steps,
             chunk: setup.chunk,
             window: setup.params.size("window"),
+            noun: chunk_noun(look.plan, look.lanes[lane].plan),
             binned,
         };
         let list: &[Candidate] = match held.chunks.checked_sub(1) {

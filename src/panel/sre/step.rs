@@ -17,7 +17,7 @@ const MOST_POINTS: usize = 1500;
 
 /// Tells what became of a candidate, beside the pointer.
 pub(super) fn tell_candidate(look: &Look<'_>, response: &Response, held: &Held<'_>, c: &Candidate, step: usize) {
-    let mut rows = vec![("step", step.to_string()), ("score", number(f64::from(c.score))), ("in it", held.story(c, step).to_owned())];
+    let mut rows = vec![(held.noun, step.to_string()), ("score", number(f64::from(c.score))), ("in it", held.story(c, step).to_owned())];
     if let Some(t) = held.threshold(step) {
         rows.push(("threshold", number(t)));
     }
@@ -88,14 +88,14 @@ pub(super) fn this_step(
             point_at(&response, Some(list[i].write), commands);
         }
         (_, Some(step)) => {
-            tell_bin(&response, &chart, &counts, chart.values_at(pointer).1, step);
+            tell_bin(&response, &chart, &counts, chart.values_at(pointer).1, &format!("{} {step}", held.noun));
             point_at(&response, None, commands);
         }
         _ => {}
     }
 }
 
-fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64, step: usize) {
+fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64, title: &str) {
     let Some(row) = bin(&chart.y, score as f32, BINS) else { return };
     let range = bin_range(&chart.y, row, BINS);
     let rows = [
@@ -103,7 +103,7 @@ fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64,
         ("kept", counts[row][0].to_string()),
         ("folded", counts[row][1].to_string()),
     ];
-    facts(response, &format!("step {step}"), &rows);
+    facts(response, title, &rows);
 }
 
 /// A bar of a histogram, with a line around it where its colour is pale on the paper.

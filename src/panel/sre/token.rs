@@ -143,13 +143,14 @@ fn story(look: &Look<'_>, held: &Held<'_>, l: &Line) -> String {
         };
     };
     let threshold = |step: usize| held.threshold(step).map_or_else(String::new, |t| format!(", threshold {}", number(t)));
-    let start = format!("{name} left the window in step {first} with score {}{}", number(*score), threshold(*first));
+    let noun = held.noun;
+    let start = format!("{name} left the window in {noun} {first} with score {}{}", number(*score), threshold(*first));
     let rest = match (held.index.entered(l.token), held.index.left(l.token).filter(|s| *s < held.chunks)) {
         (Some(_), Some(left)) if held.evicted(l.token, left) => {
-            format!("; cached until a hand evicted it at the end of step {left}, where its score was {}.", number(*now))
+            format!("; cached until a hand evicted it at the end of {noun} {left}, where its score was {}.", number(*now))
         }
-        (Some(_), Some(left)) => format!("; cached until step {left}, folded with score {}.", number(*now)),
-        (Some(_), None) => format!("; in the cache since, in step {last} with score {}.", number(*now)),
+        (Some(_), Some(left)) => format!("; cached until {noun} {left}, folded with score {}.", number(*now)),
+        (Some(_), None) => format!("; in the cache since, in {noun} {last} with score {}.", number(*now)),
         (None, _) => "; folded at once.".to_owned(),
     };
     let gone = held.index.at(l.token, held.chunks) == Place::Gone;
@@ -193,7 +194,7 @@ fn hover(
     if let Some((i, j)) = nearest(near, [pointer.x, pointer.y], 9.0).map(|k| all[k]) {
         let l = &lines[i];
         let (step, score) = l.path[j];
-        let mut rows = vec![("step", step.to_string()), ("score", number(score))];
+        let mut rows = vec![(held.noun, step.to_string()), ("score", number(score))];
         if let Some(t) = held.threshold(step) {
             rows.push(("threshold after it", number(t)));
         }
@@ -214,7 +215,7 @@ fn hover(
         response.clone().on_hover_text_at_pointer("after the playhead");
     } else {
         let threshold = held.threshold(step).map_or_else(|| "none: the cache is not full".to_owned(), number);
-        facts(response, &format!("step {step}"), &[("threshold after it", threshold), super::blind::fact(held, step)]);
+        facts(response, &format!("{} {step}", held.noun), &[("threshold after it", threshold), super::blind::fact(held, step)]);
     }
     point_at(response, None, commands);
 }

@@ -82,8 +82,9 @@ fn plot(
     let evicted = |c: &Candidate| held.evicted(c.write, step);
     let went = list.iter().filter(|c| c.moved() && !c.from_window && !evicted(c)).count();
     let describe = format!(
-        "The {} of step {step} by score: {came} came into the cache, {went} were displaced",
-        plural(list.len(), "candidate", "candidates")
+        "The {} of {} {step} by score: {came} came into the cache, {went} were displaced",
+        plural(list.len(), "candidate", "candidates"),
+        held.noun
     );
     let (response, chart) = Chart::show(ui, size, x, held.binned.axis.clone(), &legend, &describe);
     let (response, caught) = lasso.ui(ui, &response, chart.rect);
@@ -217,7 +218,7 @@ fn hover(
         if list.iter().any(evicted) {
             rows.push(("evicted by hand after it", within(&evicted)));
         }
-        facts(response, &format!("step {step}"), &rows);
+        facts(response, &format!("{} {step}", held.noun), &rows);
     }
     point_at(response, None, commands);
 }
