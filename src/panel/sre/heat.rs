@@ -119,10 +119,12 @@ pub(super) fn threshold_line(ui: &Ui, chart: &Chart, held: &Held<'_>, ink: &Ink)
     let painter = chart.painter(ui);
     let stride = stride(chart);
     let mut line = Vec::new();
-    let mut step = 0;
-    while step <= held.chunks {
-        let last = (step + stride).min(held.chunks).max(step + 1) - 1;
-        match (step < held.chunks).then(|| held.threshold_line(last)).flatten() {
+    // The steps that are in sight.
+    let mut step = chart.x.min.max(0.0) as usize;
+    let end = held.chunks.min(chart.x.max.ceil() as usize);
+    while step <= end {
+        let last = (step + stride).min(end).max(step + 1) - 1;
+        match (step < end).then(|| held.threshold_line(last)).flatten() {
             Some(t) => {
                 let y = chart.y_of(t);
                 line.push(pos2(chart.x_of(step as f64), y));
@@ -141,7 +143,7 @@ pub(super) fn threshold_line(ui: &Ui, chart: &Chart, held: &Held<'_>, ink: &Ink)
 
 /// Steps that lie in half a pixel, and at least one: what is between them could not be told apart.
 pub(super) fn stride(chart: &Chart) -> usize {
-    (chart.x.max / f64::from(chart.rect.width().max(1.0) * 2.0)).ceil().max(1.0) as usize
+    ((chart.x.max - chart.x.min) / f64::from(chart.rect.width().max(1.0) * 2.0)).ceil().max(1.0) as usize
 }
 
 /// The scores of the selected tokens in every step in which they were candidates.
