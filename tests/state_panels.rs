@@ -246,6 +246,30 @@ fn collisions_are_of_the_group_and_a_click_selects() {
 }
 
 #[test]
+fn the_pairs_that_collide_most_stand_beside_the_matrix_and_are_links() {
+    let mut shown = of_state(&CAPTURE);
+    shown.selection.choose_group(&[5, 700, 701]);
+    shown.writes = 1600;
+    let mut wide = harness(shown, vec2(760.0, 330.0), false);
+    wide.get_by_label("Collisions").click();
+    wide.run();
+    wide.get_by_label("largest cosines of two");
+    // Three tokens are three pairs: each is named twice.
+    let texts = CAPTURE.plan.stream.labels().tokens.clone().unwrap();
+    let name = mnemoscope::panel::common::quoted(&texts[700]);
+    assert_eq!(wide.query_all_by_label(&format!("{name} 700")).count(), 2);
+    wide.get_all_by_label(&format!("{name} 700")).next().unwrap().click();
+    wide.run();
+    let chosen = Command::View(ViewCommand::Choose(Subject::Token(700)));
+    assert!(wide.state().all.contains(&chosen), "{:?}", wide.state().all);
+    // In a narrow panel the matrix has all there is.
+    let mut narrow = harness(of_state(&CAPTURE), vec2(320.0, 330.0), false);
+    narrow.get_by_label("Collisions").click();
+    narrow.run();
+    assert!(narrow.query_by_label("largest cosines of two").is_none());
+}
+
+#[test]
 fn a_layer_without_a_feature_map_says_what_stands_in_for_it() {
     let mut delta = of_state(&CAPTURE);
     delta.lanes = vec![2];

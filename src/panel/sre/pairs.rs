@@ -79,7 +79,7 @@ struct Dots {
 fn common(lengths: impl Iterator<Item = f64>) -> Option<f64> {
     let (n, min, max) = lengths.fold((0, f64::INFINITY, f64::NEG_INFINITY), |(n, a, b), l| (n + 1, a.min(l), b.max(l)));
     // Rounded to what they have in common.
-    (n > 1 && max - min <= 1e-4 * max).then(|| (max * 1e4).round() / 1e4)
+    (n > 1 && max - min <= 1e-4 * max).then(|| format!("{max:.3e}").parse().unwrap_or(max))
 }
 
 impl Dots {
