@@ -167,11 +167,11 @@ const LEAST: f64 = 3.0;
 
 impl Ink {
     /// The line around an area of this colour: where the colour by itself has too little contrast with the paper, as much of the text's
-    /// is mixed in as makes it [`LEAST`].
+    /// is mixed in as makes it 3 to 1.
     #[must_use]
     pub fn edge(&self, colour: Color32) -> Color32 {
-        let mixed = (0..=10_u8).map(|tenth| blend(colour, self.text, f32::from(tenth) / 10.0));
-        mixed.into_iter().find(|c| contrast(*c, self.paper) >= LEAST).unwrap_or(self.text)
+        let mut mixed = (0..=10_u8).map(|tenth| blend(colour, self.text, f32::from(tenth) / 10.0));
+        mixed.find(|c| contrast(*c, self.paper) >= LEAST).unwrap_or(self.text)
     }
 }
 

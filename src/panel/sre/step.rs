@@ -47,13 +47,15 @@ pub(super) fn this_step(
     let (response, chart) = Chart::show_under(ui, size, x, y, &legend, &describe, rows);
     let painter = chart.painter(ui);
     painter.vline(chart.x_of(most as f64), chart.rect.y_range(), Stroke::new(1.0, ink.frame));
+    let edge = kept_edge(&ink);
+    let around = edge.map_or(Stroke::NONE, |colour| Stroke::new(0.8, colour));
     for (row, count) in counts.iter().enumerate() {
         let range = bin_range(&chart.y, row, BINS);
         let mut left = 0.0;
-        for (n, colour) in [(count[0], ink.cache), (count[1], ink.plain)] {
+        for (n, colour, edge) in [(count[0], ink.cache, edge), (count[1], ink.plain, None)] {
             let right = left + f64::from(n);
             let bar = Rect::from_two_pos(chart.pos(left, range.start), chart.pos(right, range.end));
-            bar_of(&painter, bar, colour, &ink);
+            bar_of(&painter, bar, colour, edge);
             left = right;
         }
     }
@@ -67,7 +69,7 @@ pub(super) fn this_step(
             continue;
         }
         match c.fate {
-            Fate::Kept => painter.add(triangle(*at, 2.8, true, ink.cache, Stroke::new(0.8, ink.edge(ink.cache)))),
+            Fate::Kept => painter.add(triangle(*at, 2.8, true, ink.cache, around)),
             Fate::Folded => painter.add(triangle(*at, 2.6, false, ink.paper, Stroke::new(1.0, ink.plain))),
         };
         if is_marked {
@@ -106,12 +108,16 @@ fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64,
     facts(response, title, &rows);
 }
 
-/// A bar of a histogram, with a line around it where its colour is pale on the paper.
-pub(super) fn bar_of(painter: &Painter, bar: Rect, colour: Color32, ink: &Ink) {
+/// The line around what is kept, where the colour of the cache is pale on the paper.
+pub(super) fn kept_edge(ink: &Ink) -> Option<Color32> {
+    Some(ink.edge(ink.cache)).filter(|edge| *edge != ink.cache)
+}
+
+/// A bar of a histogram, with the line around it, if it has one.
+pub(super) fn bar_of(painter: &Painter, bar: Rect, colour: Color32, edge: Option<Color32>) {
     let bar = bar.shrink2(vec2(0.0, 0.4));
     painter.rect_filled(bar, 0.0, colour);
-    let edge = ink.edge(colour);
-    if edge != colour && bar.width() > 1.0 {
+    if let Some(edge) = edge.filter(|_| bar.width() > 1.0) {
         painter.rect_stroke(bar, 0.0, Stroke::new(1.0, edge), StrokeKind::Inside);
     }
 }

@@ -3,7 +3,7 @@
 use eframe::egui::{Align, Align2, FontId, Layout, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
 
 use super::model::{Candidate, Fate, bin, bin_range, by_fate};
-use super::step::{bar_of, height, tell_candidate};
+use super::step::{bar_of, height, kept_edge, tell_candidate};
 use super::{BINS, Held};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
@@ -111,13 +111,14 @@ fn bars(ui: &Ui, chart: &Chart, list: &[Candidate], ink: &Ink) {
     let counts = by_fate(list, &chart.y, BINS);
     let most = counts.iter().map(|c| c[0] + c[1]).max().unwrap_or(0).max(1);
     let painter = chart.painter(ui);
+    let edge = kept_edge(ink);
     for (row, count) in counts.iter().enumerate() {
         let range = bin_range(&chart.y, row, BINS);
         let mut left = 0.0;
-        for (n, colour) in [(count[0], ink.cache), (count[1], ink.plain)] {
+        for (n, colour, edge) in [(count[0], ink.cache, edge), (count[1], ink.plain, None)] {
             let right = left + f64::from(n) / f64::from(most) * 0.95;
             let bar = Rect::from_two_pos(chart.pos(left, range.start), chart.pos(right, range.end));
-            bar_of(&painter, bar, colour, ink);
+            bar_of(&painter, bar, colour, edge);
             left = right;
         }
     }
@@ -133,6 +134,7 @@ fn place(chart: &Chart, c: &Candidate) -> Pos2 {
 
 fn draw(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], points: &[Pos2], ink: &Ink) {
     let painter = chart.painter(ui);
+    let around = kept_edge(ink).map_or(Stroke::NONE, |colour| Stroke::new(0.8, colour));
     // Those that move last, and so over the others.
     for moved in [false, true] {
         for (c, at) in list.iter().zip(points).filter(|(c, _)| c.moved() == moved) {
@@ -144,7 +146,7 @@ fn draw(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], points: &[P
             if !c.score.is_finite() {
                 painter.circle_filled(*at, 3.0, NAN);
             } else if c.fate == Fate::Kept {
-                painter.add(triangle(*at, size, true, ink.cache, if moved { Stroke::new(1.0, ink.text) } else { Stroke::NONE }));
+                painter.add(triangle(*at, size, true, ink.cache, if moved { Stroke::new(1.0, ink.text) } else { around }));
             } else {
                 let edge = if moved { Stroke::new(1.6, ink.limit) } else { Stroke::new(1.0, ink.plain) };
                 painter.add(triangle(*at, size, false, ink.paper, edge));

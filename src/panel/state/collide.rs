@@ -223,9 +223,7 @@ fn nearest(ui: &mut Ui, look: &Look<'_>, (held, raw): (&Held, bool), size: Vec2,
         let names = tokens.map(|t| short_name(&look.plan.stream, t));
         let shown = cut::names(&[names[0].as_str(), names[1].as_str()], room, &|c| ui.fonts_mut(|f| f.glyph_width(&font, c)));
         ui.horizontal(|ui| {
-            let (place, _) = ui.allocate_exact_size(vec2(numbers, line), Sense::hover());
-            let ink = Ink::of(ui);
-            ui.painter().text(place.right_center(), Align2::RIGHT_CENTER, number(value), font.clone(), ink.text);
+            ui.add_sized(vec2(numbers, line), Label::new(number(value)));
             for (token, text) in tokens.into_iter().zip(shown) {
                 link(ui, text, Subject::Token(token), commands).on_hover_text(token_name(&look.plan.stream, token));
             }
