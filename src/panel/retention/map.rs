@@ -375,8 +375,8 @@ mod tests {
 
     #[test]
     fn the_stripes_of_what_is_not_written_have_no_colour_of_the_map() {
-        for visuals in [Visuals::light(), Visuals::dark()] {
-            let ink = Ink::for_visuals(&visuals);
+        for dark in [false, true] {
+            let ink = Ink::for_visuals(&crate::app::theme::visuals(dark));
             let (colours, stripe) = (colours(&ink), stripe(&ink));
             let far = |c: Color32| {
                 let part = |a: u8, b: u8| f32::from(a.abs_diff(b)).powi(2);
