@@ -43,7 +43,7 @@ pub struct Inks {
 /// Draws points into a picture of `width` x `height` pixels, transparent where nothing is.
 ///
 /// `scale` is pixels a screen point. Plain points come first, as density: each adds its share of ink to the pixels it
-/// touches. Then come diamonds, smaller where they crowd, and rings over all of them, each in full strength.
+/// touches. Then come diamonds, smaller (and in a great crowd paler) where there are many, and rings over all of them.
 #[must_use]
 pub fn draw(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks) -> ColorImage {
     draw_by(width, height, scale, points, inks, &Stamps::suited(points.len(), [width, height], scale))
