@@ -408,24 +408,24 @@ fn a_lane_whose_chunks_are_no_steps_says_once_which_steps_they_are() {
     assert_eq!(run.plan.step, 32);
     // Token 100 is one of the writes 64 to 127: LoLA's second chunk, the third and the fourth step.
     let token = said(&run, Subject::Token(100), 256);
-    assert_eq!(token.matches("LoLA's chunk 1 (of 64 tokens) = steps 2-3").count(), 1, "{token}");
+    assert_eq!(token.matches("LoLA's chunk 1 (steps 2–3, 64 tokens)").count(), 1, "{token}");
     assert!(token.contains("Written in step 3 (chunk 1)."), "{token}");
     assert!(token.contains("Written in step 3.") && !token.contains("OVQ's chunk"), "{token}");
     // It may still be in the window at the end of chunk 1, and is 91 writes old at the end of chunk 2.
     assert!(token.contains("Left the window in step 5 (chunk 2)."), "{token}");
-    assert!(token.contains("since LoLA's chunk 2 (of 64 tokens) = steps 4-5"), "{token}");
+    assert!(token.contains("since LoLA's chunk 2 (steps 4–5, 64 tokens)"), "{token}");
     let waiting = said(&run, Subject::Token(100), 104);
-    assert!(waiting.contains("it enters the memory at the end of LoLA's chunk 1 (of 64 tokens) = steps 2-3."), "{waiting}");
+    assert!(waiting.contains("it enters the memory at the end of LoLA's chunk 1 (steps 2–3, 64 tokens)."), "{waiting}");
     let step = said(&run, Subject::Step(4), 256);
-    assert!(step.contains("LoLA's chunk 2 (of 64 tokens) = steps 4-5."), "{step}");
+    assert!(step.contains("LoLA's chunk 2 (steps 4–5, 64 tokens)."), "{step}");
     assert!(step.contains("its chunk ends in step 5 (chunk 2)."), "{step}");
     let page = said(&run, Subject::Lane(1), 256);
-    assert!(page.contains("in steps: LoLA's chunk 3 (of 64 tokens) = steps 6-7"), "{page}");
+    assert!(page.contains("in steps: LoLA's chunk 3 (steps 6–7, 64 tokens)"), "{page}");
     assert!(!said(&run, Subject::Lane(0), 256).contains("in steps: "));
     // A panel whose steps are the lane's own says so beside the lane's name.
     let formula = |number| harness(Asked::formula(&run, &[Subject::Token(100), Subject::Lane(number)]), vec2(560.0, 500.0), true);
-    assert!(formula(1).query_by_label("step\u{a0}3\u{a0}here\u{a0}=\u{a0}steps\u{a0}6-7").is_some());
-    assert!(formula(0).query_by_label_contains("\u{a0}here\u{a0}=\u{a0}").is_none());
+    assert!(formula(1).query_by_label("chunk\u{a0}3\u{a0}(steps\u{a0}6–7)").is_some());
+    assert!(formula(0).query_by_label_contains("\u{a0}(steps\u{a0}").is_none());
 }
 
 #[test]

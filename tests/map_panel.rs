@@ -112,6 +112,18 @@ fn button(harness: &Map<'_>, pos: Pos2, pressed: bool, modifiers: Modifiers) {
 }
 
 #[test]
+fn before_the_first_write_the_map_says_so_and_has_no_axes() {
+    let mut shown = map_of(&CAPTURE, false);
+    shown.writes = 0;
+    let mut map = harness(shown, SIZE, true);
+    map.get_by_label("Nothing has been written yet: move the playhead.");
+    assert!(map.query_by_label_contains("Dictionary map of lane").is_none());
+    map.state_mut().writes = 64;
+    map.run();
+    map.get_by_label_contains("Dictionary map of lane");
+}
+
+#[test]
 fn the_needle_prompt_in_both_themes() {
     let mut results = SnapshotResults::new();
     let roles = &CAPTURE.plan.stream.labels().roles;

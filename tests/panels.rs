@@ -259,6 +259,12 @@ fn panels_say_in_words_what_is_missing() {
     let mut shown = Shown::new("shares", &CAPTURE);
     shown.writes = 0;
     harness(shown, usual("shares"), true).get_by_label_contains("No read has been answered yet");
+    // Axes without anything on them would say nothing.
+    for name in ["assignments", "formula"] {
+        let mut shown = Shown::new(name, &CAPTURE);
+        shown.writes = 0;
+        harness(shown, usual(name), true).get_by_label("Nothing has been written yet: move the playhead.");
+    }
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn every_panel_is_a_document_of_its_own_in_both_themes() {
             let paper = root.children().find(|n| n.has_tag_name("rect")).and_then(|n| n.attribute("fill")).unwrap();
             assert_eq!(paper, if dark { "#11141a" } else { "#ffffff" });
             let words = texts(&document);
-            let under = format!("{}. A needle & <its> haystack. Lanes: OVQ, LoLA, linear, full. After step 8 of 8,", entry.title);
+            let under = format!("{}. A needle & <its> haystack. Lanes: OVQ, LoLA, linear, full. 8 of 8 steps done,", entry.title);
             assert!(words.iter().any(|w| w.starts_with(&under)), "{}: {words:?}", entry.name);
             assert_eq!(root.attribute("data-session-sha256"), Some(session_hash(&session()).as_str()));
             assert_eq!(root.attribute("data-step"), Some("8"));
@@ -108,7 +108,7 @@ fn every_panel_is_a_document_of_its_own_in_both_themes() {
             let description = child("desc");
             assert!(
                 description.contains("What the needle does to each memory.")
-                    && description.contains("After step 8 of 8, 512 of 512 writes."),
+                    && description.contains("8 of 8 steps done, 512 of 512 writes."),
                 "{description}"
             );
             let creator =

@@ -9,7 +9,7 @@ mod panel;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use eframe::egui::{self, Vec2, vec2};
+use eframe::egui::{self, Role, Vec2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
@@ -188,7 +188,7 @@ fn a_symmetric_logarithm_says_its_threshold_and_leaves_the_numbers_exact() {
         harness.get_by_label(&(h.get(3 * 64 + 17).unwrap() as f32).to_string());
         harness.get_by_label(&words);
         // And back to the range.
-        harness.get_by_label("symlog").click();
+        harness.get_by_role_and_label(Role::Button, "linear").click();
         harness.run();
         harness.get_by_label_contains("Histogram of H:");
     }
@@ -245,6 +245,30 @@ fn collisions_are_of_the_group_and_a_click_selects() {
     harness.get_by_label("hold").click();
     harness.run();
     harness.get_by_label_contains("21 needle tokens and ");
+}
+
+#[test]
+fn the_pairs_that_collide_most_stand_beside_the_matrix_and_are_links() {
+    let mut shown = of_state(&CAPTURE);
+    shown.selection.choose_group(&[5, 700, 701]);
+    shown.writes = 1600;
+    let mut wide = harness(shown, vec2(760.0, 330.0), false);
+    wide.get_by_label("Collisions").click();
+    wide.run();
+    wide.get_by_label("largest cosines of two");
+    // Three tokens are three pairs: each is named twice.
+    let texts = CAPTURE.plan.stream.labels().tokens.clone().unwrap();
+    let name = mnemoscope::panel::common::quoted(&texts[700]);
+    assert_eq!(wide.query_all_by_label(&format!("{name} 700")).count(), 2);
+    wide.get_all_by_label(&format!("{name} 700")).next().unwrap().click();
+    wide.run();
+    let chosen = Command::View(ViewCommand::Choose(Subject::Token(700)));
+    assert!(wide.state().all.contains(&chosen), "{:?}", wide.state().all);
+    // In a narrow panel the matrix has all there is.
+    let mut narrow = harness(of_state(&CAPTURE), vec2(320.0, 330.0), false);
+    narrow.get_by_label("Collisions").click();
+    narrow.run();
+    assert!(narrow.query_by_label("largest cosines of two").is_none());
 }
 
 #[test]
@@ -325,6 +349,8 @@ fn the_range_is_moved_by_keys_and_the_pointer_and_put_back() {
     let mut shown = of_state(&CAPTURE);
     (shown.writes, shown.lanes) = (1600, vec![1]);
     let mut harness = harness(shown, SIZE, true);
+    harness.get_by_role_and_label(Role::Button, "linear").click();
+    harness.run();
     let range = |harness: &Harness<'_, Shown<'_>>| {
         let said = label(harness, "Histogram of H: 4096 finite numbers from ");
         said.split_once("; colours from ").unwrap().1.to_owned()
@@ -345,7 +371,7 @@ fn the_range_is_moved_by_keys_and_the_pointer_and_put_back() {
     harness.drop_at(handle - vec2(20.0, 0.0));
     harness.run();
     assert_ne!(range(&harness), moved);
-    harness.get_by_label("\u{b1}").click();
+    harness.get_by_label("symmetric").click();
     harness.run();
     harness.get_by_label("Reset").click();
     harness.run();

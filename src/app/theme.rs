@@ -233,7 +233,8 @@ fn design(style: &mut Style, dark: bool) {
     style.visuals = visuals(dark);
 }
 
-fn visuals(dark: bool) -> Visuals {
+/// The visuals of a theme.
+pub(crate) fn visuals(dark: bool) -> Visuals {
     let p = palette(dark);
     let shadow = Shadow { offset: [0, 4], blur: 16, spread: 0, color: Color32::from_black_alpha(if dark { 120 } else { 40 }) };
     let widget = |fill: Color32, line: Color32, text: Color32| WidgetVisuals {

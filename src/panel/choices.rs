@@ -107,10 +107,10 @@ impl Choices<'_> {
         });
     }
 
-    /// Whether colours go by a symmetric logarithm.
+    /// Whether colours go by a symmetric logarithm; by itself it is what suits the numbers.
     pub fn symlog(&mut self, name: &'static str, now: &mut SymlogControl) {
-        let mut on = now.is_on();
-        self.one_of(name, &mut on, [(false, "off"), (true, "on")]);
+        let mut on = now.chosen();
+        self.one_of(name, &mut on, [(None, "suited"), (Some(false), "off"), (Some(true), "on")]);
         now.choose(on);
     }
 
@@ -295,6 +295,8 @@ mod tests {
             ("state", "gram", "raw"),
             ("state", "lane", "linear"),
             ("state", "range", "0.5 to 2, log"),
+            ("state", "symlog", "on"),
+            ("channel", "symlog", "off"),
             ("residency", "view", "text"),
             ("residency", "occupancy", "logarithmic"),
             ("sre", "view", "key, value"),

@@ -138,15 +138,15 @@ pub fn waiting(look: &Look<'_>, lane: usize) -> String {
 }
 
 /// What a chunk of a lane is called: `step 16` where the lane's chunks are the steps of the timeline. Where they are not, both are
-/// said and how they go together: `LoLA's chunk 16 (of 64 tokens) = steps 32-33`, or, where their ends do not meet,
-/// `LoLA's chunk 2 (of 48 tokens) in steps 3-4`.
+/// said and how they go together: `LoLA's chunk 16 (steps 32–33, 64 tokens)`, or, where their ends do not meet,
+/// `LoLA's chunk 2 (in steps 3–4, 48 tokens)`.
 #[must_use]
 pub fn chunk_name(plan: &Plan, lane: &PlanLane, chunk: usize) -> String {
     let Some((writes, steps)) = in_steps(plan, lane, chunk) else { return format!("step {chunk}") };
-    format!("{}'s chunk {chunk} (of {}) {steps}", lane.name, plural(writes, "token", "tokens"))
+    format!("{}'s chunk {chunk} ({steps}, {})", lane.name, plural(writes, "token", "tokens"))
 }
 
-/// How many writes a chunk of a lane has, and which steps of the timeline it is: `= steps 32-33`, or `in steps 3-4`. `None` where the
+/// How many writes a chunk of a lane has, and which steps of the timeline it is: `steps 32–33`, or `in steps 3–4`. `None` where the
 /// lane's chunks are the steps.
 fn in_steps(plan: &Plan, lane: &PlanLane, chunk: usize) -> Option<(usize, String)> {
     let (own, step, all) = (lane.setup.chunk, plan.step, plan.stream.writes());
@@ -156,29 +156,35 @@ fn in_steps(plan: &Plan, lane: &PlanLane, chunk: usize) -> Option<(usize, String
     let (from, to) = ((chunk * own).min(all), ((chunk + 1) * own).min(all));
     let (first, last) = (from / step, to.saturating_sub(1) / step);
     let meets = |end: usize| end.is_multiple_of(step) || end == all;
-    let joined = if meets(from) && meets(to) { "=" } else { "in" };
-    let steps = if first >= last { format!("step {first}") } else { format!("steps {first}-{last}") };
-    Some((to - from, format!("{joined} {steps}")))
+    let within = if meets(from) && meets(to) { "" } else { "in " };
+    let steps = if first >= last { format!("step {first}") } else { format!("steps {first}–{last}") };
+    Some((to - from, format!("{within}{steps}")))
 }
 
 /// The same in short, where the rest has been said: `step 16` or `chunk 16`.
 #[must_use]
 pub fn chunk_short(plan: &Plan, lane: &PlanLane, chunk: usize) -> String {
-    format!("{} {chunk}", if lane.setup.chunk == plan.step { "step" } else { "chunk" })
+    format!("{} {chunk}", chunk_noun(plan, lane))
 }
 
-/// What is said once in a panel whose steps are the chunks of a lane, where these are not the steps of the timeline: `step 16 here =
-/// steps 32-33`, of the chunk that was completed last, and the whole of it. `None` where there is nothing to explain.
+/// What a lane's chunks are called: `step` where they are the steps of the timeline, else `chunk`.
+#[must_use]
+pub fn chunk_noun(plan: &Plan, lane: &PlanLane) -> &'static str {
+    if lane.setup.chunk == plan.step { "step" } else { "chunk" }
+}
+
+/// What is said once in a panel that counts a lane's chunks, where these are not the steps of the timeline: `chunk 16 (steps 32–33)`, of the
+/// chunk that was completed last, and the whole of it. `None` where there is nothing to explain.
 #[must_use]
 pub fn own_steps(look: &Look<'_>, lane: usize) -> Option<(String, String)> {
     let plan = look.lanes[lane].plan;
     let chunk = chunks_seen(look, lane).saturating_sub(1);
     let (_, steps) = in_steps(look.plan, plan, chunk)?;
     Some((
-        // In one piece: broken in two it would read as two steps.
-        format!("step {chunk} here {steps}").replace(' ', "\u{a0}"),
+        // In one piece: broken in two it would read as two things.
+        format!("chunk {chunk} ({steps})").replace(' ', "\u{a0}"),
         format!(
-            "Steps in this panel are the chunks of {} itself, which are not the steps of the timeline: {} of the timeline.",
+            "This panel counts the chunks of {} itself, which are not the steps of the timeline. The newest that is over: {}.",
             plan.name,
             chunk_name(look.plan, plan, chunk)
         ),
@@ -205,6 +211,11 @@ pub fn words(ui: &mut Ui, text: &str) {
         ui.add_space((ui.available_height() * 0.4 - 16.0).max(8.0));
         ui.label(RichText::new(text).color(quiet));
     });
+}
+
+/// Says that no memory holds anything at the playhead.
+pub fn nothing_written(ui: &mut Ui) {
+    words(ui, "Nothing has been written yet: move the playhead.");
 }
 
 /// What a write is called: `token 699 'magic'`, or `write 699 (needle)` where tokens have no text.
@@ -417,13 +428,13 @@ mod tests {
         let name = |lane: usize, chunk| chunk_name(&plan, &plan.lanes[lane], chunk);
         assert_eq!(plan.step, 32);
         assert_eq!(name(0, 16), "step 16");
-        assert_eq!(name(1, 16), "C64's chunk 16 (of 64 tokens) = steps 32-33");
+        assert_eq!(name(1, 16), "C64's chunk 16 (steps 32–33, 64 tokens)");
         // 1088 to 1099: the stream ends in it.
-        assert_eq!(name(1, 17), "C64's chunk 17 (of 12 tokens) = step 34");
+        assert_eq!(name(1, 17), "C64's chunk 17 (step 34, 12 tokens)");
         // 48 to 95 is the second half of step 1 and step 2; 96 to 143 is step 3 and the first half of step 4.
-        assert_eq!(name(2, 1), "C48's chunk 1 (of 48 tokens) in steps 1-2");
-        assert_eq!(name(2, 2), "C48's chunk 2 (of 48 tokens) in steps 3-4");
-        assert_eq!(name(3, 0), "C256's chunk 0 (of 256 tokens) = steps 0-7");
+        assert_eq!(name(2, 1), "C48's chunk 1 (in steps 1–2, 48 tokens)");
+        assert_eq!(name(2, 2), "C48's chunk 2 (in steps 3–4, 48 tokens)");
+        assert_eq!(name(3, 0), "C256's chunk 0 (steps 0–7, 256 tokens)");
         let short = |lane: usize| chunk_short(&plan, &plan.lanes[lane], 5);
         assert_eq!((short(0).as_str(), short(1).as_str()), ("step 5", "chunk 5"));
     }

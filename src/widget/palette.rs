@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use eframe::egui::{Color32, Ui, Visuals};
 
-use crate::app::theme::marked_colour;
+use crate::app::theme::{contrast, marked_colour};
 
 /// What is drawn for NaN: in no map, in no theme, impossible to overlook.
 pub const NAN: Color32 = Color32::from_rgb(255, 0, 200);
@@ -162,6 +162,19 @@ impl Ink {
     }
 }
 
+/// The least contrast with the paper of a mark that stands by itself (WCAG 2, graphical objects).
+const LEAST: f32 = 3.0;
+
+impl Ink {
+    /// The line around an area of this colour: where the colour by itself has too little contrast with the paper, as much of the text's
+    /// is mixed in as makes it 3 to 1.
+    #[must_use]
+    pub fn edge(&self, colour: Color32) -> Color32 {
+        let mut mixed = (0..=10_u8).map(|tenth| blend(colour, self.text, f32::from(tenth) / 10.0));
+        mixed.find(|c| contrast(*c, self.paper) >= LEAST).unwrap_or(self.text)
+    }
+}
+
 /// `a` with a share `t` of `b` (0 to 1) mixed in, in gamma space, opaque.
 #[must_use]
 pub fn blend(a: Color32, b: Color32, t: f32) -> Color32 {
@@ -172,6 +185,7 @@ pub fn blend(a: Color32, b: Color32, t: f32) -> Color32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::theme;
 
     /// Relative luminance of sRGB, as WCAG defines it.
     fn luminance(c: Color32) -> f64 {
@@ -180,11 +194,6 @@ mod tests {
             if x <= 0.040_45 { x / 12.92 } else { ((x + 0.055) / 1.055).powf(2.4) }
         };
         0.2126 * linear(c.r()) + 0.7152 * linear(c.g()) + 0.0722 * linear(c.b())
-    }
-
-    fn contrast(a: Color32, b: Color32) -> f64 {
-        let (x, y) = (luminance(a), luminance(b));
-        (x.max(y) + 0.05) / (x.min(y) + 0.05)
     }
 
     #[test]
@@ -219,14 +228,20 @@ mod tests {
 
     #[test]
     fn marks_and_words_stand_out_from_the_paper_in_both_themes() {
-        for visuals in [Visuals::light(), Visuals::dark()] {
+        // In the program's own themes, and in those of its library.
+        for visuals in [theme::visuals(false), theme::visuals(true), Visuals::light(), Visuals::dark()] {
             let ink = Ink::for_visuals(&visuals);
             // WCAG: 4.5 for text, 3 for graphical objects.
             assert!(contrast(ink.quiet, ink.paper) > 4.5, "{}", contrast(ink.quiet, ink.paper));
             for (name, c) in
                 [("mark", ink.mark), ("select", ink.select), ("plain", ink.plain), ("window", ink.window), ("limit", ink.limit)]
             {
-                assert!(contrast(c, ink.paper) > 3.0, "{name}, dark {}: {}", ink.dark, contrast(c, ink.paper));
+                assert!(contrast(c, ink.paper) > LEAST, "{name}, dark {}: {}", ink.dark, contrast(c, ink.paper));
+                assert_eq!(ink.edge(c), c, "{name} needs no line around it");
+            }
+            // Areas that are pale by themselves, as the yellow of the cache is on white, have an edge that is not.
+            for (name, c) in [("cache", ink.cache), ("state", ink.state)] {
+                assert!(contrast(ink.edge(c), ink.paper) >= LEAST, "{name}, dark {}: {:?}", ink.dark, ink.edge(c));
             }
         }
     }

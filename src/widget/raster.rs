@@ -1,7 +1,7 @@
 //! Points in a picture of pixels: many points become density, but a point that matters is always drawn.
 //!
-//! The picture is made once and drawn as a texture; its columns depend only on points of the same columns, so that the part
-//! before a playhead can be shown without making it again.
+//! The picture is made once and drawn as a texture; where its points lie in a column depends only on that column, so that the part
+//! before a playhead can be shown without making it again. How large marks are depends on how many there are nearby.
 
 use eframe::egui::{Color32, ColorImage};
 
@@ -43,28 +43,98 @@ pub struct Inks {
 /// Draws points into a picture of `width` x `height` pixels, transparent where nothing is.
 ///
 /// `scale` is pixels a screen point. Plain points come first, as density: each adds its share of ink to the pixels it
-/// touches. Then come rings, then diamonds, each in full strength over what is there.
+/// touches. Then come diamonds, smaller (and in a great crowd paler) where there are many, and rings over all of them.
 #[must_use]
 pub fn draw(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks) -> ColorImage {
+    draw_by(width, height, scale, points, inks, &Stamps::suited(points.len(), [width, height], scale))
+}
+
+/// Like [`draw`], for plain points that lie all over the picture: where they crowd, each is a pale disc and not a grain, so that what is
+/// seen is how many there are and not a noise of single ones. Rings and diamonds are as they are.
+#[must_use]
+pub fn draw_field(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks) -> ColorImage {
+    draw_by(width, height, scale, points, inks, &Stamps::field(points.len(), [width, height], scale))
+}
+
+fn draw_by(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks, stamps: &Stamps) -> ColorImage {
     let mut picture = Picture { width, height, ink: vec![0.0; width * height], pixels: Vec::new() };
-    let stamps = Stamps::suited(points.len(), [width, height], scale);
     for point in points.iter().filter(|p| p.mark == Mark::Plain) {
         stamps.press([width, height], [point.x, point.y], |pixel, ink| picture.ink[pixel] += ink);
     }
     picture.settle(inks.plain);
-    for mark in [Mark::Ring, Mark::RingedDiamond, Mark::Diamond] {
+    let crowds = Crowds::of(points, [width, height], scale);
+    for mark in [Mark::Diamond, Mark::RingedDiamond, Mark::Ring] {
         for point in points.iter().filter(|p| p.mark == mark) {
+            let (radius, strength) = if mark == Mark::Ring { (0.0, 1.0) } else { diamond(crowds.at(point)) };
             if mark != Mark::Diamond {
-                let (r, half) = (if mark == Mark::Ring { 2.6 } else { 4.4 } * scale, 0.55 * scale);
+                let (r, half) = (if mark == Mark::Ring { RING } else { (radius + 1.0).max(RING) } * scale, 0.55 * scale);
                 picture.over(point, r + half + 0.5, inks.ring, |dx, dy| half + 0.5 - (dx.hypot(dy) - r).abs());
             }
             if mark != Mark::Ring {
-                let r = 3.4 * scale;
-                picture.over(point, r + 0.5, inks.diamond, |dx, dy| (r - dx.abs() - dy.abs()) * std::f32::consts::FRAC_1_SQRT_2 + 0.5);
+                let r = radius * scale;
+                picture.over(point, r + 0.5, inks.diamond, |dx, dy| {
+                    ((r - dx.abs() - dy.abs()) * std::f32::consts::FRAC_1_SQRT_2 + 0.5).clamp(0.0, 1.0) * strength
+                });
             }
         }
     }
     ColorImage::new([width, height], picture.pixels)
+}
+
+/// The radius of a ring, in points of the screen.
+const RING: f32 = 2.6;
+/// The largest and the smallest radius of a diamond.
+const DIAMOND: [f32; 2] = [3.4, 1.0];
+/// How much of a crowded place diamonds cover at most, as long as they can still be made smaller.
+const COVER: f32 = 0.35;
+
+/// Radius and strength of a diamond where there are `crowd` of them a square point: of radius r it covers 2 r^2. The smallest ones
+/// become paler, so that a place full of them is no slab.
+fn diamond(crowd: f32) -> (f32, f32) {
+    let [largest, least] = DIAMOND;
+    let radius = if crowd > 0.0 { (COVER / 2.0 / crowd).sqrt() } else { largest };
+    let strength = (radius / least).powi(2).clamp(0.25, 1.0);
+    (radius.clamp(least, largest), strength)
+}
+
+/// The side of a place that diamonds are counted in, in points of the screen.
+const PLACE: f32 = 24.0;
+
+/// How many diamonds there are, place by place.
+struct Crowds {
+    /// Pixels along the side of a place.
+    side: f32,
+    columns: usize,
+    /// `[rows, columns]`.
+    counts: Vec<u32>,
+    /// Square points of a place.
+    area: f32,
+}
+
+impl Crowds {
+    fn of(points: &[Point], [width, height]: [usize; 2], scale: f32) -> Self {
+        let side = (PLACE * scale).max(1.0);
+        let [columns, rows] = [width, height].map(|pixels| (pixels as f32 / side).ceil().max(1.0) as usize);
+        let mut crowds = Self { side, columns, counts: vec![0; columns * rows], area: PLACE * PLACE };
+        for point in points.iter().filter(|p| matches!(p.mark, Mark::Diamond | Mark::RingedDiamond)) {
+            if let Some(place) = crowds.place(point) {
+                crowds.counts[place] += 1;
+            }
+        }
+        crowds
+    }
+
+    fn place(&self, point: &Point) -> Option<usize> {
+        let cell = |at: f32| (at >= 0.0 && at < 1e6).then_some((at / self.side) as usize);
+        let (column, row) = (cell(point.x)?, cell(point.y)?);
+        (column < self.columns).then_some(row * self.columns + column).filter(|place| *place < self.counts.len())
+    }
+
+    /// Diamonds a square point around one; a lone one has no crowd.
+    fn at(&self, point: &Point) -> f32 {
+        let n = self.place(point).map_or(1, |place| self.counts[place]);
+        n.saturating_sub(1) as f32 / self.area
+    }
 }
 
 /// Positions of a point within a pixel, along one side, that have a stamp of their own.
@@ -91,6 +161,12 @@ impl Stamps {
             1.5
         };
         Self::new(radius * scale, if crowd > 0.05 { 0.55 } else { 0.85 })
+    }
+
+    /// For a picture that is full of points: from one in ten square points on, large pale discs, paler the more there are.
+    fn field(points: usize, size: [usize; 2], scale: f32) -> Self {
+        let crowd = points as f32 / (size[0].max(1) * size[1].max(1)) as f32 * scale * scale;
+        if crowd < 0.1 { Self::suited(points, size, scale) } else { Self::new(1.6 * scale, (0.02 / crowd).clamp(0.05, 0.2)) }
     }
 
     fn new(radius: f32, strength: f32) -> Self {
@@ -236,6 +312,64 @@ mod tests {
         assert!(alpha(1).0 > 100, "{:?}", alpha(1));
         assert!(alpha(3).0 > alpha(1).0);
         assert_eq!(alpha(1).1, 0, "nothing far away");
+    }
+
+    #[test]
+    fn crowded_diamonds_are_smaller_and_never_a_slab_and_a_founder_lies_over_them() {
+        // A lone one is whole; 1 a square point would cover it twice over with the smallest, at full strength.
+        assert_eq!(diamond(0.0), (DIAMOND[0], 1.0));
+        let (radius, strength) = diamond(0.04);
+        assert!((2.0 * radius * radius * 0.04 - COVER).abs() < 1e-5 && strength > 0.999, "{radius}");
+        assert_eq!(diamond(1.0), (DIAMOND[1], 0.25));
+        // 96 x 96 pixels, a diamond every four: a slab of red, were they of full size.
+        let mut points: Vec<Point> =
+            (0..576).map(|i| ((i % 24) as f32, (i / 24) as f32)).map(|(x, y)| at(x * 4.0 + 2.0, y * 4.0 + 2.0)).collect();
+        points.push(Point { x: 48.0, y: 48.0, mark: Mark::Ring });
+        let image = draw(96, 96, 1.0, &points, INKS);
+        let red = image.pixels.iter().filter(|c| c.r() > 128).count();
+        assert!((576..96 * 96 / 2).contains(&red), "each is seen, and paper between them: {red}");
+        let ring = image.pixels[48 * 96 + 50];
+        assert!(ring.b() > 200 && ring.r() < 80, "{ring:?}");
+        // One alone is as large as ever.
+        let lone = draw(96, 96, 1.0, &[at(48.5, 48.5)], INKS);
+        assert!(lone.pixels[48 * 96 + 51].r() > 128, "three pixels from its middle");
+    }
+
+    fn at(x: f32, y: f32) -> Point {
+        Point { x, y, mark: Mark::Diamond }
+    }
+
+    #[test]
+    fn a_full_field_is_a_density_and_no_noise() {
+        // 40000 points in 400 x 300 pixels, one in three, wherever they fall: nearly the same grey all over, twice as many a darker one.
+        let spread = |n: usize| -> Vec<Point> {
+            let part = |i: usize, step: f64, size: f64| ((i as f64 * step).fract() * size) as f32;
+            let place = |i: usize| (part(i, 0.754_877_666_246_692_7, 400.0), part(i, 0.569_840_290_998_053_2, 300.0));
+            (0..n).map(place).map(|(x, y)| Point { x, y, mark: Mark::Plain }).collect()
+        };
+        let inner = |image: &ColorImage| -> Vec<f64> {
+            let rows = (20..280).flat_map(|y| (20..380).map(move |x| y * 400 + x));
+            rows.map(|i| f64::from(image.pixels[i].a())).collect()
+        };
+        let grey = |points: &[Point], field: bool| {
+            let image = if field { draw_field(400, 300, 1.0, points, INKS) } else { draw(400, 300, 1.0, points, INKS) };
+            let all = inner(&image);
+            let mean = all.iter().sum::<f64>() / all.len() as f64;
+            (mean, (all.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / all.len() as f64).sqrt() / mean)
+        };
+        let points = spread(40_000);
+        let (field, grains) = (grey(&points, true), grey(&points, false));
+        assert!(field.1 < 0.5 * grains.1, "less noise: {field:?}, {grains:?}");
+        assert!((20.0..120.0).contains(&field.0), "neither paper nor a slab: {field:?}");
+        // In one picture, twice as many are seen as more: the right half of it has all of them once more.
+        let twice: Vec<Point> = points.iter().copied().chain(points.iter().filter(|p| p.x > 200.0).copied()).collect();
+        let image = draw_field(400, 300, 1.0, &twice, INKS);
+        let mean = |columns: std::ops::Range<usize>| {
+            let all: Vec<f64> =
+                (20..280).flat_map(|y| columns.clone().map(move |x| y * 400 + x)).map(|i| f64::from(image.pixels[i].a())).collect();
+            all.iter().sum::<f64>() / all.len() as f64
+        };
+        assert!(mean(220..380) > 1.5 * mean(20..180));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use eframe::egui::{Color32, DragValue, FontId, Rect, Response, Role, Sense, Stro
 
 use super::chart::SMALL;
 use super::palette::{Ink, Map};
-use super::range::{Range, RangeControl, Spread};
+use super::range::{Range, RangeControl, Reading, Spread};
 use super::ticks::number;
 
 /// The powers of ten below the largest number that are logarithmic, unless another threshold is chosen.
@@ -115,10 +115,15 @@ impl Shades {
     }
 }
 
-/// The choice between the two, with what was chosen of the second. By itself it is off.
+/// The choice between the two, with what was chosen of the second. By itself it is what suits the numbers: the logarithm where a few of
+/// them crowd all others ([`Spread::is_crowded`]), but not where somebody chose a range.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SymlogControl {
-    on: bool,
+    /// `None`: what suits the numbers.
+    chosen: Option<bool>,
+    /// True once it suited the numbers: what suits some steps of a run is not given up for the others, or colours would go to and fro
+    /// while the playhead moves.
+    suits: bool,
     threshold: Option<f32>,
     most: Option<f32>,
 }
@@ -127,23 +132,38 @@ impl SymlogControl {
     /// The symmetric logarithm for these numbers; `None` where it is not chosen.
     #[must_use]
     pub fn symlog(&self, spread: &Spread) -> Option<Symlog> {
-        if !self.on {
+        if !self.is_on() {
             return None;
         }
-        let reach = spread.ends.map_or(1.0, |[low, high]| low.abs().max(high.abs()));
-        let suited = Symlog::suited(self.most.unwrap_or(reach));
+        let suited = Symlog::suited(self.most.unwrap_or(spread.reach()));
         Some(Symlog { threshold: self.threshold.unwrap_or(suited.threshold).min(suited.most), ..suited })
     }
 
-    /// True if it is chosen.
+    /// True if it is chosen, or suits the numbers where nobody chose.
     #[must_use]
     pub fn is_on(&self) -> bool {
-        self.on
+        self.chosen.unwrap_or(self.suits)
     }
 
-    /// Chooses it, or the range.
-    pub fn choose(&mut self, on: bool) {
-        self.on = on;
+    /// What was chosen: it, the range, or neither.
+    #[must_use]
+    pub fn chosen(&self) -> Option<bool> {
+        self.chosen
+    }
+
+    /// Chooses it, the range, or what suits the numbers.
+    pub fn choose(&mut self, on: Option<bool>) {
+        self.chosen = on;
+    }
+
+    /// Looks whether it suits these numbers; `fitted` if nobody chose anything of their range.
+    fn watch(&mut self, spread: &Spread, fitted: bool) {
+        self.suits = fitted && (self.suits || spread.is_crowded());
+    }
+
+    /// The numbers are others from now on, of another channel or lane: what suited the last ones may not suit them.
+    pub fn look_again(&mut self) {
+        self.suits = false;
     }
 
     /// The threshold and the end follow the numbers again.
@@ -155,11 +175,9 @@ impl SymlogControl {
     ///
     /// `name` is what the numbers are; screen readers and tests find the parts by it.
     pub fn show(&mut self, ui: &mut Ui, name: &str, spread: &Spread, range: &mut RangeControl) -> Shades {
+        self.watch(spread, range.words().is_none());
         ui.horizontal(|ui| {
-            let response = ui.selectable_label(self.on, "symlog");
-            if response.on_hover_text("Colours by a symmetric logarithm: linear around zero, logarithmic beyond a threshold").clicked() {
-                self.on = !self.on;
-            }
+            self.switch(ui, range.range(spread).reading);
             if let Some(symlog) = self.symlog(spread) {
                 self.controls(ui, name, symlog);
                 return Shades::Symlog(symlog);
@@ -167,6 +185,26 @@ impl SymlogControl {
             Shades::Range(range.show(ui, name, spread))
         })
         .inner
+    }
+
+    /// The two parts of the choice; the first is called as the range reads numbers.
+    fn switch(&mut self, ui: &mut Ui, reading: Reading) {
+        let range = if reading == Reading::Log { "log" } else { "linear" };
+        let by_itself = if self.chosen.is_none() && self.suits {
+            ". Chosen by itself: 99 of 100 of these numbers are nearer to zero than 5% of the largest; a click holds it, or the other"
+        } else {
+            ""
+        };
+        let mut now = self.is_on();
+        let parts = [
+            (false, range, "Colours by the range beside it"),
+            (true, "symlog", "Colours by a symmetric logarithm: linear around zero, logarithmic beyond a threshold"),
+        ];
+        for (value, title, hint) in parts {
+            if ui.selectable_value(&mut now, value, title).on_hover_text(format!("{hint}{by_itself}")).clicked() {
+                self.chosen = Some(value);
+            }
+        }
     }
 
     fn controls(&mut self, ui: &mut Ui, name: &str, symlog: Symlog) {
@@ -266,10 +304,34 @@ mod tests {
         let spread = Spread::of([-1476.0_f32, 3.0, f32::INFINITY].into_iter());
         let mut control = SymlogControl::default();
         assert_eq!(control.symlog(&spread), None);
-        control.choose(true);
+        control.choose(Some(true));
         assert_eq!(control.symlog(&spread), Some(Symlog { threshold: 1.0, most: 1476.0 }));
         control.threshold = Some(1e9);
         assert_eq!(control.symlog(&spread), Some(Symlog { threshold: 1476.0, most: 1476.0 }), "no further than the end");
+    }
+
+    #[test]
+    fn crowded_numbers_choose_it_by_themselves_until_somebody_chooses() {
+        let numbers = |largest: f32| Spread::of((0..500_u16).map(|i| f32::from(i) * 0.01).chain([largest]));
+        let (crowded, even) = (numbers(-1000.0), numbers(6.0));
+        assert!(crowded.is_crowded() && !even.is_crowded());
+        let mut control = SymlogControl::default();
+        let sees = |control: &mut SymlogControl, spread: &Spread, fitted: bool| {
+            control.watch(spread, fitted);
+            control.is_on()
+        };
+        assert!(!sees(&mut control, &even, true));
+        assert!(sees(&mut control, &crowded, true));
+        assert!(sees(&mut control, &even, true), "it stays for the other steps of the run");
+        assert!(!sees(&mut control, &crowded, false), "a range was chosen");
+        assert!(sees(&mut control, &crowded, true));
+        control.look_again();
+        assert!(!sees(&mut control, &even, true), "those of another channel are another matter");
+        // What is chosen holds, whatever the numbers are.
+        control.choose(Some(false));
+        assert!(!sees(&mut control, &crowded, true));
+        control.choose(Some(true));
+        assert!(sees(&mut control, &even, true));
     }
 
     #[test]

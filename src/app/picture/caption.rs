@@ -54,7 +54,7 @@ impl App {
         let lanes: Vec<&str> = plan.lanes.iter().map(|l| l.name.as_str()).collect();
         let time = &self.timeline;
         let mut text = format!(
-            "{titled}. Lanes: {}. After step {} of {}, {} of {} writes. Key/value head {}, query head {}.",
+            "{titled}. Lanes: {}. {} of {} steps done, {} of {} writes. Key/value head {}, query head {}.",
             lanes.join(", "),
             time.step_index(),
             time.steps(),

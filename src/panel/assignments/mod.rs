@@ -10,8 +10,8 @@ use ndarray::ArrayView2;
 use self::order::{By, Order, Placed, Sorting};
 use self::picture::{Area, Group, group, tokens};
 use super::common::{
-    Canvas, Key, canvas, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, paint_until, playheads, plural, point_at,
-    role_name, select_ring, texture, token_name, words, writes_seen,
+    Canvas, Key, canvas, chunk_short, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, nothing_written, paint_until,
+    playheads, plural, point_at, role_name, select_ring, texture, token_name, words, writes_seen,
 };
 use super::growth::{n_max, rows_after};
 use super::{LaneChoice, Look, Panel, Subject};
@@ -39,7 +39,7 @@ that stand for like keys lie together and stay where they are. All but the first
 playhead moves, an order stays for a moment, and rows founded since lie on top. A row that a hand deleted holds nothing from there on: but for the order of birth it lies above all others that were there. The points themselves are never moved from their row.\n\n\
 The formula: founders are the m tokens of a chunk with the smallest max_j k.D_j over the centroids from before the \
 chunk (or those that random or farthest-point founding picks); every other token goes to argmax_j k.D_j over the same centroids. In the very first \
-chunk there are none: its first token founds row 0, similarity is to that token's key, and every token that founds no row goes to row 0.\n\nVQ attention: the row is the code of its fixed codebook that stands for the token, and nothing is ever founded.\n\nWith more tokens than pixels dots become density, founders and marked tokens are still all drawn. Hover for a token's similarity \
+chunk there are none: its first token founds row 0, similarity is to that token's key, and every token that founds no row goes to row 0.\n\nVQ attention: the row is the code of its fixed codebook that stands for the token, and nothing is ever founded.\n\nWhere there are more tokens than could be told apart, dots become density and diamonds smaller; founders lie on top, and all of them and of the marked tokens are drawn. Hover for a token's similarity \
 and margin; click to select it: its row and everything in it are shown. Left of the plot, hover for a row's count, and click to select the row. Drag around points to select them together, with Shift to add them to the selection.";
 
 /// See [`HELP`].
@@ -158,6 +158,10 @@ impl Panel for Assignments {
             return;
         }
         let seen = writes_seen(look, lane).min(assignments.len());
+        if seen == 0 {
+            nothing_written(ui);
+            return;
+        }
         let highest = rows_held(look, lane, head, assignments);
         let deleted = deleted(look, lane, head);
         let (rows, anchor) = (rows_now(look, lane, head, highest), anchor(look, lane, assignments));
@@ -230,7 +234,8 @@ fn said(ui: &mut Ui, look: &Look<'_>, lane: usize, sorting: &Sorting) {
         return;
     }
     let chunks = chunks_seen(look, lane);
-    let step = |chunks: usize| chunks.checked_sub(1).map_or_else(|| "the start".to_owned(), |s| format!("step {s}"));
+    let name = |chunk: usize| chunk_short(look.plan, look.lanes[lane].plan, chunk);
+    let step = |chunks: usize| chunks.checked_sub(1).map_or_else(|| "the start".to_owned(), name);
     let text = match sorting.order() {
         _ if chunks == 0 => return,
         None => format!("by birth until the centroids of {} are here", step(chunks)),

@@ -9,7 +9,7 @@ use crate::panel::common::{Canvas, is_marked};
 use crate::stream::Stream;
 use crate::widget::chart::Axis;
 use crate::widget::palette::Ink;
-use crate::widget::raster::{Inks, Mark, Point, draw};
+use crate::widget::raster::{Inks, Mark, Point, draw, draw_field};
 
 /// Where points lie: the axes, and the pixels of the picture.
 #[derive(Clone, Copy)]
@@ -36,13 +36,13 @@ impl Area<'_> {
     }
 }
 
-/// The first `covered` tokens. Founders and tokens of the marked role are drawn over all others, each of them.
+/// The first `covered` tokens. Tokens of the marked role are drawn over all others, and founders over these, each of them.
 pub fn tokens(rows: &Rows<'_>, covered: usize, stream: &Stream, area: Area<'_>, ink: Ink) -> ColorImage {
     let points: Vec<Point> = (0..covered)
         .filter_map(|write| Some(area.point(write, rows.place(write)?, mark_of(rows.founder(write), is_marked(stream, write)))))
         .collect();
     let [width, height] = area.canvas.0;
-    draw(width, height, area.scale, &points, Inks { plain: ink.plain, ring: ink.window, diamond: ink.mark })
+    draw_field(width, height, area.scale, &points, Inks { plain: ink.plain, ring: ink.window, diamond: ink.mark })
 }
 
 /// A ring around each token of a group.
@@ -88,7 +88,7 @@ mod tests {
         for order in [None, Some(&shuffled)] {
             let of = Rows { assignments: &assignments, is_new: &is_new, order, deleted: &[] };
             let points: Vec<Point> = (0..T).map(|w| area.point(w, of.place(w).unwrap(), mark_of(of.founder(w), false))).collect();
-            let image = draw(1000, 500, 1.5, &points, Inks { plain: ink.plain, ring: ink.window, diamond: ink.mark });
+            let image = draw_field(1000, 500, 1.5, &points, Inks { plain: ink.plain, ring: ink.window, diamond: ink.mark });
             let is_ring = |c: Color32| {
                 let [r, g, b, a] = c.to_array();
                 let near = |x: u8, y: u8| x.abs_diff(y) < 40;

@@ -5,7 +5,7 @@ use eframe::egui::{Pos2, Response, Stroke, TextureHandle, Ui, pos2, vec2};
 use super::reduced::{Across, Reduced};
 use super::{Drawn, PictureKey};
 use crate::app::command::{Command, ViewCommand};
-use crate::panel::common::{Key, canvas, facts, paint_until, plural, point_at, quoted, texture, token_name};
+use crate::panel::common::{Key, canvas, chunk_name, chunk_noun, facts, paint_until, plural, point_at, quoted, texture, token_name};
 use crate::panel::{Look, Subject};
 use crate::trace::{Axis as Along, Heads, Kind};
 use crate::widget::cached::Cached;
@@ -140,7 +140,10 @@ fn x_axis(look: &Look<'_>, drawn: &Drawn<'_>) -> Axis {
     let label = match drawn.channel.spec().axis {
         Along::Write => "write".to_owned(),
         Along::Read => "read".to_owned(),
-        Along::Step => format!("step of {}", plural(look.lanes[drawn.lane].plan.setup.chunk, "write", "writes")),
+        Along::Step => {
+            let lane = look.lanes[drawn.lane].plan;
+            format!("{} of {}", chunk_noun(look.plan, lane), plural(lane.setup.chunk, "write", "writes"))
+        }
     };
     Axis::count(label, drawn.entries)
 }
@@ -205,7 +208,7 @@ fn hover(
             let text = stream.labels().read_tokens.as_ref().and_then(|t| t.get(entry));
             text.map_or_else(|| format!("read {entry}"), |t| format!("read {entry} {}", quoted(t)))
         }
-        Along::Step => format!("step {entry}"),
+        Along::Step => chunk_name(look.plan, look.lanes[drawn.lane].plan, entry),
     };
     let mut rows = exact(look, drawn, entry, row);
     let [entries, across] = reduced.behind();

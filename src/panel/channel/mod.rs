@@ -26,8 +26,9 @@ channel of one number an entry is drawn as a line too, of the head shown.\n\n\
 Where a cell stands for several numbers it shows their largest, mean or smallest, as chosen. The formula: max, mean or min over the cell's numbers; but NaN before \
 everything, and an infinity before every finite number, in colours that are in no map, so that neither is averaged away. Both are counted beside the range.\n\n\
 The range: numbers by size, over the colours that they have; drag an end or the middle, type an end, or move a focused end by arrows. Its menu has linear, \
-logarithmic, symmetric about zero, fit, 1% to 99% and reset. `symlog` beside it colours a map by a symmetric logarithm: f(x) = x / c up to the threshold c, \
-beyond it sign(x) (1 + ln(|x| / c)), so that numbers of both signs over many powers of ten are told apart. By itself it fits the numbers, and is symmetric where they have both signs.\n\n\
+logarithmic, symmetric about zero, fit, 1% to 99% and reset. By itself it fits the numbers, and is symmetric where they have both signs. `symlog` beside it colours a map by a symmetric logarithm: f(x) = x / c up to the threshold c, \
+beyond it sign(x) (1 + ln(|x| / c)), so that numbers of both signs over many powers of ten are told apart. Until one of the two is chosen, it is `symlog` where 99 of 100 numbers \
+are nearer to zero than 5% of the largest.\n\n\
 Only what lies before the playhead is drawn. Hover for the exact value with its indices; click to select the write, the read or the step.";
 
 /// How a channel is drawn.
@@ -135,6 +136,7 @@ impl Panel for ChannelPanel {
             if self.of.replace(of).is_some() {
                 self.range.reset();
                 self.symlog.fit();
+                self.symlog.look_again();
             }
         }
         let head = head_of(channel, look);

@@ -13,7 +13,7 @@ mod writes;
 
 use eframe::egui::{RichText, ScrollArea, Ui};
 
-use super::common::{chunks_seen, words};
+use super::common::{chunks_seen, nothing_written};
 use super::{LaneChoice, Look, Panel, Subject};
 use crate::app::command::Command;
 use crate::layer::lola::residency::{Place, Residency};
@@ -78,7 +78,7 @@ impl Panel for Formula {
             (all, exact.missing(), *made)
         });
         if chosen.done == 0 {
-            words(ui, "Nothing has been written yet: move the playhead.");
+            nothing_written(ui);
             return;
         }
         if *missing {

@@ -24,7 +24,7 @@ use self::hover::Rows;
 use self::lists::Lists;
 use self::view::{Frame, Memory, Row, Size, Source, View};
 use self::zoom::{Window, Zoom};
-use super::common::{Key, chunks_seen, lanes_with, plural, words, writes_seen};
+use super::common::{Key, chunks_seen, lanes_with, nothing_written, plural, words, writes_seen};
 use super::{LaneChoice, Look, Panel};
 use crate::app::command::{Command, ViewCommand};
 use crate::app::facts::Index;
@@ -105,7 +105,11 @@ impl Panel for DictionaryMap {
         let sentence = sentence(&view, source, all);
         self.controls(ui, look, (&lanes, lane), Some(&keys), &sentence);
         self.ask(look, lane, commands);
-        self.draw(ui, &view, (all, source), &sentence, commands);
+        if seen == 0 {
+            nothing_written(ui);
+        } else {
+            self.draw(ui, &view, (all, source), &sentence, commands);
+        }
         (self.index, self.lists, self.rows) = (index, lists, rows);
     }
 

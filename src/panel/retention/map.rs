@@ -1,8 +1,8 @@
 //! The heatmaps of the retention panel: token x step, one for each lane, below each other on one axis of steps.
 
 use eframe::egui::{
-    Align2, Color32, EventFilter, FontId, Key as Press, Rect, Response, Role, ScrollArea, Sense, Stroke, TextureHandle, Ui, Vec2,
-    WidgetInfo, pos2, vec2,
+    Align2, Color32, EventFilter, FontId, Key as Press, Painter, Rect, Response, Role, ScrollArea, Sense, Shape, Stroke, TextureHandle, Ui,
+    Vec2, WidgetInfo, pos2, vec2,
 };
 
 use super::rows::{Order, Rows};
@@ -13,11 +13,12 @@ use crate::app::study::retention::Finding;
 use crate::panel::Look;
 use crate::panel::common::{Canvas, Key, canvas, cover, facts, is_marked, marked_name, point_at, texture, token_name};
 use crate::stream::Targets;
+use crate::widget::baked;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, SMALL, Sign, sign};
 use crate::widget::heatmap::{Colours, Grid, Rule, draw};
 use crate::widget::line;
-use crate::widget::palette::{Ink, Map};
+use crate::widget::palette::{Ink, Map, blend};
 use crate::widget::ticks::{Scale, number, ticks};
 
 /// Room for the line above each map.
@@ -28,6 +29,8 @@ const AXIS: f32 = 18.0;
 const MARKS: f32 = 8.0;
 /// The least height of a map.
 const LEAST: f32 = 30.0;
+/// Between the stripes of what is not written yet.
+const STRIPES: f32 = 8.0;
 
 /// What a picture depends on besides lane, head and columns covered: where it is drawn, and the rows.
 pub(super) type PictureKey = Key<(Canvas, u64, Order, usize)>;
@@ -92,24 +95,54 @@ fn legend(ui: &mut Ui, look: &Look<'_>) {
     let words = match look.plan.stream.targets() {
         // A model's key is none of its queries.
         Targets::FullAttention => {
-            "relative squared error, 0 to 1 or more, when asked with the token's own key, which even full attention need not answer with its value; blank before the write"
+            "relative squared error, 0 to 1 or more, when asked with the token's own key, which even full attention need not answer with its value"
         }
-        _ => "relative squared error: 0, recalled, to 1 or more, lost; blank before the write",
+        _ => "relative squared error: 0, recalled, to 1 or more, lost",
     };
     let ink = Ink::of(ui);
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        let mut entry = |kind: Sign, colour: Color32, width: f32, text: &str| {
+        // Without a sign: the stripes of what is blank.
+        let mut entry = |kind: Option<Sign>, colour: Color32, width: f32, text: &str| {
             let (rect, _) = ui.allocate_exact_size(vec2(width, 12.0), Sense::hover());
-            sign(ui.painter(), rect.center(), kind, colour, &ink);
+            match kind {
+                Some(kind) => sign(ui.painter(), rect.center(), kind, colour, &ink),
+                None => blank(ui.painter(), rect, &ink),
+            }
             let label = eframe::egui::Label::new(eframe::egui::RichText::new(text).size(SMALL).color(ink.quiet));
             ui.add(label.truncate());
         };
         if let Some(name) = marked_name(&look.plan.stream) {
-            entry(Sign::Square, ink.mark, 12.0, name);
+            entry(Some(Sign::Square), ink.mark, 12.0, name);
         }
-        entry(Sign::Ramp(Map::Cividis), ink.plain, 34.0, words);
+        entry(None, ink.plain, 20.0, "not written yet");
+        entry(Some(Sign::Ramp(Map::Cividis)), ink.plain, 34.0, words);
     });
+}
+
+/// The colour of the stripes: the map has blue, grey and yellow, and nothing violet.
+fn stripe(ink: &Ink) -> Color32 {
+    blend(ink.paper, ink.limit, 0.5)
+}
+
+/// Sparse stripes over `rect`, as shapes that keep within it when they are drawn with its clip.
+fn stripes(rect: Rect, ink: &Ink) -> Vec<Shape> {
+    let (stroke, high) = (Stroke::new(1.0, stripe(ink)), rect.height());
+    // From the edge of the screen's own pattern, so that stripes stand still while the area grows.
+    let first = (rect.left() / STRIPES).floor() as i32;
+    let last = ((rect.right() + high) / STRIPES).ceil() as i32;
+    let line = |i: i32| {
+        let at = i as f32 * STRIPES;
+        Shape::line_segment([pos2(at, rect.top()), pos2(at - high, rect.bottom())], stroke)
+    };
+    (first..=last).map(line).collect()
+}
+
+/// A small area as it is where nothing is written yet, for the key.
+fn blank(painter: &Painter, rect: Rect, ink: &Ink) {
+    painter.rect_filled(rect, 1.0, ink.paper);
+    painter.with_clip_rect(rect.intersect(painter.clip_rect())).extend(stripes(rect, ink));
+    painter.rect_stroke(rect, 1.0, Stroke::new(1.0, ink.frame), eframe::egui::StrokeKind::Inside);
 }
 
 /// One lane: its name and what it recalls now, and its map, whose chart is returned.
@@ -134,8 +167,7 @@ fn strip(
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &described));
     title(ui, look, lane, outer, &now);
     let painter = ui.painter_at(outer);
-    // Blank must not look like recalled, which is almost black on a dark screen.
-    painter.rect_filled(rect, 0.0, if ink.dark { Color32::from_gray(72) } else { ink.paper });
+    painter.rect_filled(rect, 0.0, ink.paper);
     paint(ui, look, held, (lane, &chart), picture);
     painter.rect_stroke(rect, 0.0, Stroke::new(1.0, ink.frame), eframe::egui::StrokeKind::Outside);
     marks(ui, look, held, &chart, &ink);
@@ -193,6 +225,14 @@ fn paint(ui: &Ui, look: &Look<'_>, held: &Held<'_>, (lane, chart): (usize, &Char
     let (start, end) = (held.start(), look.plan.steps() as f64);
     let whole = Rect::from_x_y_ranges(chart.x_of(start)..=chart.x_of(end), chart.rect.y_range());
     let canvas = canvas(ui, whole);
+    // Blank must look like no error at all: not like recalled, which is almost black on a dark screen, nor like any grey of the map. What
+    // is not computed yet, or after the playhead, is paper.
+    let known = covered.checked_sub(1).map_or(start, |last| columns[last].step as f64).min(playhead(look));
+    let area = chart.rect.intersect(Rect::from_x_y_ranges(whole.left()..=chart.x_of(known), chart.rect.y_range()));
+    if area.is_positive() {
+        let id = ui.scope_id().with(("blank", lane));
+        baked::draw(&ui.painter().with_clip_rect(area.intersect(ui.clip_rect())), id, stripes(area, &ink));
+    }
     let key = Key::new(look, lane, look.query_head, covered, (canvas, held.finding.number, held.order, held.made));
     let picture = cached.get(key, || {
         let grid = grid(held, lane, look.query_head, covered);
@@ -326,4 +366,40 @@ fn hover(
     }
     facts(response, &token_name(&look.plan.stream, write), &told);
     point_at(response, Some(write), commands);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eframe::egui::Visuals;
+
+    #[test]
+    fn the_stripes_of_what_is_not_written_have_no_colour_of_the_map() {
+        for dark in [false, true] {
+            let ink = Ink::for_visuals(&crate::app::theme::visuals(dark));
+            let (colours, stripe) = (colours(&ink), stripe(&ink));
+            let far = |c: Color32| {
+                let part = |a: u8, b: u8| f32::from(a.abs_diff(b)).powi(2);
+                (part(c.r(), stripe.r()) + part(c.g(), stripe.g()) + part(c.b(), stripe.b())).sqrt()
+            };
+            for i in 0..=100_u8 {
+                let error = f32::from(i) / 100.0;
+                assert!(far(colours.of(Some(error))) > 20.0, "dark {}: an error of {error} looks like {stripe:?}", ink.dark);
+            }
+            assert!(far(ink.paper) > 50.0, "they are seen: {stripe:?}");
+        }
+    }
+
+    #[test]
+    fn stripes_cover_an_area_from_edge_to_edge() {
+        let rect = Rect::from_min_size(pos2(13.0, 5.0), vec2(50.0, 20.0));
+        let ink = Ink::for_visuals(&Visuals::dark());
+        let ends: Vec<_> = stripes(rect, &ink)
+            .iter()
+            .map(|s| if let Shape::LineSegment { points, .. } = s { *points } else { panic!("a line") })
+            .collect();
+        assert!(ends.first().is_some_and(|[top, _]| top.x <= rect.left()), "{ends:?}");
+        assert!(ends.last().is_some_and(|[_, bottom]| bottom.x >= rect.right()), "{ends:?}");
+        assert!(ends.windows(2).all(|w| (w[1][0].x - w[0][0].x - STRIPES).abs() < 1e-4));
+    }
 }

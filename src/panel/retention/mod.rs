@@ -34,10 +34,10 @@ is what an empty memory gets; more is possible, and is drawn as 1. It is not def
 added to the stream in a run beside the one on screen, and no memory depends on them. On a capture a key is no query of the model's: what is asked is \
 whether the pair could be found by its own key.\n\n\
 Map: a row for each followed token, a column for each step, up to the playhead; all lanes on one scale. Rows of the marked role (the needle) are marked at the left; by role \
-they come first and are widened to a third of the height. Where a pixel stands for several rows it shows the mean of their errors, none counted above 1. Arrows up and down in a focused map select the row above or below.\n\n\
+they come first and are widened to a third of the height. Striped is where there is no error: before the write, and of a value of length 0. Where a pixel stands for several rows it shows the mean of their errors, none counted above 1. Arrows up and down in a focused map select the row above or below.\n\n\
 By age: the median error by the number of writes since the token's own, itself counted, with the quartiles as a band, over all tokens and steps computed, wherever the playhead is.\n\n\
 Score and loss: for a LoLA lane, the score a token had on leaving the window (SRE, where that is the lane's score) against its true error at the playhead, and Spearman's rank correlation: does \
-the score predict the loss? Cached tokens are recalled whole, so the question is about those folded. Hover for the exact numbers; click to select a token.";
+the score predict the loss? Errors of at most 0.001 stand in a row of their own at the lower edge, where some are larger: they are as good as none. Cached tokens are recalled whole, so the question is about those folded. Hover for the exact numbers; click to select a token.";
 
 /// A map that needs no more multiply-adds than this is made unasked.
 const QUICK: u64 = 8_000_000_000;

@@ -1,6 +1,6 @@
 //! LoLA's score against the loss: does the score that a token has when it leaves the window say how badly it is recalled later?
 
-use eframe::egui::{Color32, Label, RichText, Stroke, Ui, vec2};
+use eframe::egui::{Align2, Color32, FontId, Label, RichText, Stroke, Ui, pos2, vec2};
 
 use super::{Retention, column_at};
 use crate::app::command::Command;
@@ -12,7 +12,8 @@ use crate::panel::Look;
 use crate::panel::common::{
     Key, chunk_name, chunks_seen, facts, head_of, is_marked, lanes_with, marked_name, plural, point_at, select_ring, token_name, words,
 };
-use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
+use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, diamond, triangle};
+use crate::widget::line::{self, Dash};
 use crate::widget::palette::Ink;
 use crate::widget::raster::nearest;
 use crate::widget::ticks::{Scale, number};
@@ -133,33 +134,68 @@ fn axis(label: String, values: impl Iterator<Item = f64>) -> Axis {
     Axis::real(label, min / pad, max * pad, Scale::Log)
 }
 
+/// Below [`LITTLE`] the axis of errors goes on by this factor, where smaller ones stand in a row: less than to its next tick.
+const ROW: f64 = 1.9;
+
+/// The axis of errors, and whether those of at most [`LITTLE`] stand in a row at its start: where some are larger, rounding of cached
+/// tokens, nine powers of ten below these, would leave the plot empty.
+fn errors(dots: &[Dot]) -> (Axis, bool) {
+    let rows = dots.iter().any(|d| d.error <= LITTLE) && dots.iter().any(|d| d.error.is_finite() && d.error > LITTLE);
+    let own = |d: &Dot| if rows && d.error < LITTLE { LITTLE } else { d.error };
+    let axis = axis("relative squared error at the playhead".to_owned(), dots.iter().map(own));
+    if rows { (Axis { min: LITTLE / ROW, ..axis }, true) } else { (axis, false) }
+}
+
+/// How far up an error lies on that axis, from 0 to 1; what is no number at the top.
+fn height(axis: &Axis, rows: bool, error: f64) -> f64 {
+    let share = match error {
+        e if e.is_nan() => 1.0,
+        e if rows && e <= LITTLE => axis.share(LITTLE) / 2.0,
+        e => axis.share(e),
+    };
+    share.clamp(0.012, 0.988)
+}
+
+/// The row of errors that are as good as none: a line above it, and what it stands for.
+fn row(ui: &Ui, chart: &Chart, ink: &Ink) {
+    let painter = chart.painter(ui);
+    let top = chart.y_of(LITTLE);
+    line::draw(&painter, &[pos2(chart.rect.left(), top), pos2(chart.rect.right(), top)], Stroke::new(1.0, ink.quiet), Dash::Long);
+    let at = pos2(chart.rect.left() + 4.0, f32::midpoint(top, chart.rect.bottom()));
+    painter.text(at, Align2::LEFT_CENTER, format!("\u{2264} {}", number(LITTLE)), FontId::proportional(SMALL), ink.quiet);
+}
+
 fn plot(ui: &mut Ui, look: &Look<'_>, lane: usize, dots: &[Dot], commands: &mut Vec<Command>) {
     let ink = Ink::of(ui);
     let unit = look.lanes[lane].trace.channel("candidate_scores").map_or("1", |c| c.spec().unit);
     let x = axis(format!("score on leaving the window ({unit})"), dots.iter().map(|d| d.score));
-    let y = axis("relative squared error at the playhead".to_owned(), dots.iter().map(|d| d.error));
+    let (y, rows) = errors(dots);
     let mut legend = vec![Entry::new(Sign::Up, ink.cache, "in the cache now"), Entry::new(Sign::Down, ink.plain, "folded")];
     if let Some(name) = marked_name(&look.plan.stream) {
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
-    let edge = dots.iter().filter(|d| d.score <= FLOOR || d.error <= FLOOR || !(d.score + d.error).is_finite()).count();
+    let edge = dots.iter().filter(|d| d.score <= FLOOR || (d.error <= FLOOR && !rows) || !(d.score + d.error).is_finite()).count();
     if edge > 0 {
         let lie = plural(edge, "token has", "tokens have");
         ui.label(RichText::new(format!("{lie} no place on these axes (below 1e-12, or no number) and lie at their edge")).color(ink.quiet));
     }
     let size = vec2(ui.available_width(), ui.available_height().max(80.0));
     let describe = format!(
-        "Score against later error of {} in lane {}. {}",
+        "Score against later error of {} in lane {}. {}{}",
         plural(dots.len(), "token", "tokens"),
         look.lanes[lane].plan.name,
-        sentence(dots)
+        sentence(dots),
+        if rows { format!(". Errors of at most {LITTLE} stand in a row") } else { String::new() }
     );
     let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
     let painter = chart.painter(ui);
     let place = |d: &Dot| {
-        let share = |axis: &Axis, v: f64| if v.is_nan() { 1.0 } else { axis.share(v).clamp(0.012, 0.988) };
-        chart.pos(chart.x.value(share(&chart.x, d.score)), chart.y.value(share(&chart.y, d.error)))
+        let share = if d.score.is_nan() { 1.0 } else { chart.x.share(d.score).clamp(0.012, 0.988) };
+        chart.pos(chart.x.value(share), chart.y.value(height(&chart.y, rows, d.error)))
     };
+    if rows {
+        row(ui, &chart, &ink);
+    }
     let points: Vec<_> = dots.iter().map(place).collect();
     // Marked ones last, so that none is hidden.
     for marked in [false, true] {
@@ -184,12 +220,12 @@ fn plot(ui: &mut Ui, look: &Look<'_>, lane: usize, dots: &[Dot], commands: &mut 
         return;
     };
     let d = &dots[i];
-    let rows = [
+    let facts_shown = [
         ("score on leaving", format!("{} ({})", number(d.score), chunk_name(look.plan, look.lanes[lane].plan, d.step))),
         ("error now", number(d.error)),
         ("where it is", if d.cached { "in the cache" } else { "folded into the state" }.to_owned()),
     ];
-    facts(&response, &token_name(&look.plan.stream, d.write), &rows);
+    facts(&response, &token_name(&look.plan.stream, d.write), &facts_shown);
     point_at(&response, Some(d.write), commands);
 }
 
@@ -213,6 +249,27 @@ mod tests {
             "Spearman's rank correlation of score and error: -0.20 (n = 4); of those folded into the state 1.00 (n = 3)"
         );
         assert!(sentence(&dots[..2]).ends_with("not defined (n = 2)"));
+    }
+
+    #[test]
+    fn errors_that_are_as_good_as_none_stand_in_a_row_below_the_others() {
+        let of = |errors: &[f64]| -> Vec<Dot> {
+            errors.iter().map(|&error| Dot { write: 0, step: 0, score: 1.0, error, cached: false }).collect()
+        };
+        let dots = of(&[1e-10, 0.0, 0.5, 1.0, f64::NAN]);
+        let (axis, rows) = errors(&dots);
+        assert!(rows && (axis.min - 0.001 / 1.9).abs() < 1e-9 && axis.max > 1.0, "{axis:?}");
+        let at = |error| height(&axis, rows, error);
+        let row = axis.share(LITTLE);
+        assert!((at(1e-10) - row / 2.0).abs() < 1e-12 && (at(0.0) - row / 2.0).abs() < 1e-12 && (at(LITTLE) - row / 2.0).abs() < 1e-12);
+        assert!(at(0.0011) > row && at(0.5) < at(1.0) && at(f64::NAN) > at(1.0));
+        // No tick is within the row: it would lend a scale to what has none there.
+        let ticks = crate::widget::ticks::ticks(axis.min, axis.max, Scale::Log, 12, false);
+        assert!(!ticks.is_empty() && ticks.iter().all(|t| *t >= LITTLE * 0.999_999), "{ticks:?}");
+        // All of them small, or all large: an axis as it always was.
+        for errors_of in [&[1e-10, 1e-9][..], &[0.1, 1.0]] {
+            assert!(!errors(&of(errors_of)).1);
+        }
     }
 
     #[test]

@@ -76,9 +76,9 @@ pub fn admitted_blindly(admitted: &Channel, index: &Residency, head: usize, blin
     blind.iter().cloned().flatten().map(|step| admitted.wholes_at(head, step).iter().filter(still).count()).sum()
 }
 
-/// What is to be said at a step, if it is one of those or comes after them.
+/// What is to be said at a step, if it is one of those or comes after them; `noun` is what steps are called.
 #[must_use]
-pub fn sentence(list: &[Candidate], step: usize, blind: &[Range<usize>], of_cache: (usize, usize)) -> Option<String> {
+pub fn sentence(list: &[Candidate], (step, noun): (usize, &str), blind: &[Range<usize>], of_cache: (usize, usize)) -> Option<String> {
     if blind.iter().any(|steps| steps.contains(&step)) && !list.is_empty() {
         let scores = list.iter().map(|c| c.score);
         let (min, max) = scores.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), s| (a.min(s), b.max(s)));
@@ -87,7 +87,8 @@ pub fn sentence(list: &[Candidate], step: usize, blind: &[Range<usize>], of_cach
         return Some(format!("The state is empty: it recalls zero, so every score is |v|^2{all}; equal scores keep the older writes."));
     }
     let (blindly, cached) = of_cache;
-    let words = |r: &Range<usize>| if r.len() == 1 { format!("step {}", r.start) } else { format!("steps {} to {}", r.start, r.end - 1) };
+    let words =
+        |r: &Range<usize>| if r.len() == 1 { format!("{noun} {}", r.start) } else { format!("{noun}s {} to {}", r.start, r.end - 1) };
     let before: Vec<String> = blind.iter().filter(|r| r.end <= step).map(words).collect();
     (!before.is_empty() && blindly > 0).then(|| {
         format!(
@@ -266,14 +267,14 @@ mod tests {
         let of = |score| Candidate { write: 0, score, fate: Fate::Kept, from_window: true };
         let steps = 1..3;
         let blind = slice::from_ref(&steps);
-        let equal = sentence(&[of(1.0), of(1.000_001)], 2, blind, (2, 2)).unwrap();
+        let equal = sentence(&[of(1.0), of(1.000_001)], (2, "step"), blind, (2, 2)).unwrap();
         assert_eq!(equal, "The state is empty: it recalls zero, so every score is |v|^2 = 1.00; equal scores keep the older writes.");
-        assert!(sentence(&[of(0.5), of(2.0)], 2, blind, (2, 2)).unwrap().contains("|v|^2, from 0.500 to 2.000;"));
-        let later = sentence(&[of(0.5)], 3, blind, (2, 3)).unwrap();
+        assert!(sentence(&[of(0.5), of(2.0)], (2, "step"), blind, (2, 2)).unwrap().contains("|v|^2, from 0.500 to 2.000;"));
+        let later = sentence(&[of(0.5)], (3, "step"), blind, (2, 3)).unwrap();
         assert!(later.starts_with("2 of 3 pairs in the cache now were admitted while the state was empty (steps 1 to 2)"), "{later}");
-        assert_eq!(sentence(&[of(0.5)], 3, blind, (0, 3)), None);
-        assert_eq!(sentence(&[], 0, blind, (0, 0)), None, "nothing was scored yet");
-        let again = sentence(&[of(0.5)], 9, &[1..3, 5..6], (2, 3)).unwrap();
+        assert_eq!(sentence(&[of(0.5)], (3, "step"), blind, (0, 3)), None);
+        assert_eq!(sentence(&[], (0, "step"), blind, (0, 0)), None, "nothing was scored yet");
+        let again = sentence(&[of(0.5)], (9, "step"), &[1..3, 5..6], (2, 3)).unwrap();
         assert!(again.contains("while the state was empty (steps 1 to 2, step 5)"), "{again}");
     }
 }

@@ -23,7 +23,7 @@ use self::pairs::Pairs;
 use self::quantiles::Quantiles;
 use self::step::this_step;
 use self::whole::Whole;
-use super::common::{Canvas, Key, chunks_seen, cover, plural, words};
+use super::common::{Canvas, Key, chunk_noun, chunks_seen, cover, plural, words};
 use super::residency::lanes;
 use super::row::{Tab, tabs};
 use super::{LaneChoice, Look, Panel};
@@ -44,12 +44,12 @@ pub const HELP: &str = "How badly the state recalls each candidate for the spars
 The formula: SRE(k, v) = |phi(k)^T H / (phi(k)^T s + 1e-6) - v|^2, the self-recall error, against the state before the step. An empty state recalls zero, so the \
 first scores are |v|^2. The highest stay, and what is kept by hand whatever its score. (With another score, the axis says which: a write's index, chance, the attention received, or the feature map's error as a kernel.)\n\n\
 All: every step up to the playhead; the colour of a cell, from its key's left end to its right, is how many candidates of that step had that score \
-(ratios count), diamonds are tokens of the marked role, the line is the admission threshold, the smallest score in the cache after the step of those not kept by hand, once the cache is full. Right of it the candidates of the last step on \
+(ratios count), thin lines are tokens of the marked role, with a diamond where each begins, ends or moves; the line through all steps is the admission threshold, the smallest score in the cache after the step of those not kept by hand, once the cache is full. Right of it the candidates of the last step on \
 the same axis: a histogram, whose bars are as long as there are candidates, then each as a triangle: filled ones stay in the cache, open ones were folded into the state. Triangles are spread sideways so that they do not hide each other; how far means nothing.\n\n\
 Step: the last step alone. Those that were cached before and those that come from the window stand apart, so that an open triangle on the left was displaced and a filled one on the right was admitted; these are named where there is room, and listed.\n\n\
 Quantiles: through time, how the scores of all candidates of a step are spread: half of them lie in the dark band, nine tenths in the light one (between two scores the quantile is interpolated).\n\n\
 Token: the score of the selected tokens in every step in which they were candidates: a filled triangle where one came into the cache, an open one where it was folded. Without a selection, of the marked role.\n\n\
-Key, value: the last step's scores against the length of the value, |v|, and against the novelty of the key, 1 - the largest cosine of the key with any earlier key of the head: 0 for a direction that came before. Novelty is found in the background. Drag around points to select them.\n\n\
+Key, value: the last step's scores against the length of the value, |v|, and against the novelty of the key, 1 - the largest cosine of the key with any earlier key of the head: 0 for a direction that came before. Where every value has the same length, that is said, and novelty has the room. Novelty is found in the background. Drag around points to select them.\n\n\
 Shaded steps scored against an empty state. Nothing is folded before the cache is full, so until then every score is |v|^2 and says nothing of what the \
 state recalls: of equal scores the older stay. A state that a hand forgets is empty again until something is folded into it. The larger the cache, the longer that lasts and the more of it is filled blindly: why a larger cache \
 can do worse. What then stays in the cache is not folded, so the state does not learn it, and the next of its kind scores high again. Sentences above the \
@@ -125,6 +125,8 @@ struct Held<'a> {
     steps: usize,
     chunk: usize,
     window: usize,
+    /// What the lane's chunks are called.
+    noun: &'static str,
     binned: &'a Binned,
 }
 
@@ -156,7 +158,7 @@ impl Held<'_> {
 
     /// The axis of time.
     fn x(&self) -> Axis {
-        Axis::count(format!("step of {}", plural(self.chunk, "write", "writes")), self.steps)
+        Axis::count(format!("{} of {}", self.noun, plural(self.chunk, "write", "writes")), self.steps)
     }
 }
 
@@ -220,6 +222,7 @@ impl Sre {
             steps,
             chunk: setup.chunk,
             window: setup.params.size("window"),
+            noun: chunk_noun(look.plan, look.lanes[lane].plan),
             binned,
         };
         let list: &[Candidate] = match held.chunks.checked_sub(1) {

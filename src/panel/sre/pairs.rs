@@ -72,6 +72,15 @@ struct Dots {
     list: Vec<Dot>,
     /// Spearman's rank correlation and the number of pairs, by what the score is held against.
     rho: [(Option<f64>, usize); 2],
+    /// The length of every value, where all have the same.
+    length: Option<f64>,
+}
+
+/// What all of some lengths are, but for the last digits of float32; `None` where they differ, and of less than two.
+fn common(lengths: impl Iterator<Item = f64>) -> Option<f64> {
+    let (n, min, max) = lengths.fold((0, f64::INFINITY, f64::NEG_INFINITY), |(n, a, b), l| (n + 1, a.min(l), b.max(l)));
+    // Rounded to what they have in common.
+    (n > 1 && max - min <= 1e-4 * max).then(|| format!("{max:.3e}").parse().unwrap_or(max))
 }
 
 impl Dots {
@@ -88,17 +97,27 @@ impl Dots {
             let pairs: Vec<_> = list.iter().map(pair).filter(|(a, b)| !a.is_nan() && !b.is_nan()).collect();
             (spearman(&pairs), pairs.len())
         });
-        Self { list, rho }
+        let length = common(list.iter().map(|d| d.length));
+        Self { list, rho, length }
     }
 
     fn words(&self) -> String {
         let of =
             |(rho, n): (Option<f64>, usize)| format!("{} (n = {n})", rho.map_or_else(|| "not defined".to_owned(), |r| format!("{r:.2}")));
-        let mut text = format!("Spearman's rank correlation of the score with |v|: {}", of(self.rho[0]));
-        if self.rho[1].1 > 0 {
-            text = format!("{text}; with novelty: {}", of(self.rho[1]));
+        let spearman = "Spearman's rank correlation of the score with";
+        let known = self.rho[1].1 > 0;
+        match self.length {
+            // A rank among equals would be one of rounding.
+            Some(length) if known => format!("Every value has length {}. {spearman} novelty: {}", number(length), of(self.rho[1])),
+            Some(length) => format!("Every value has length {}", number(length)),
+            None if known => format!("{spearman} |v|: {}; with novelty: {}", of(self.rho[0]), of(self.rho[1])),
+            None => format!("{spearman} |v|: {}", of(self.rho[0])),
         }
-        text
+    }
+
+    /// True if only novelty is worth a plot: against one length, scores are a column.
+    fn only_novelty(&self) -> bool {
+        self.length.is_some() && self.rho[1].1 > 0
     }
 }
 
@@ -128,10 +147,11 @@ impl Pairs {
             words(ui, "No candidate was scored in this step: nothing has left the window.");
             return;
         }
-        let wide = ui.available_width() >= WIDE;
         let known = look.studies.novelty.of(look.plan, look.kv_head);
-        self.novelty(ui, look, known.len(), wide, commands);
         let key = Key::new(look, held.lane, held.head, held.chunks, (look.kv_head, known.len()));
+        let single = self.dots.get(key.clone(), || Dots::new(look, list, known)).only_novelty();
+        let wide = !single && ui.available_width() >= WIDE;
+        self.novelty(ui, look, known.len(), wide || single, commands);
         let dots = self.dots.get(key, || Dots::new(look, list, known));
         if ui.available_height() > 130.0 {
             ui.add(Label::new(dots.words()).truncate());
@@ -148,12 +168,14 @@ impl Pairs {
                 plot(ui, look, held, dots, (Against::Novelty, half), (second, two), commands);
             });
         } else {
-            plot(ui, look, held, dots, (*against, size), (first, one), commands);
+            let against = if single { Against::Novelty } else { *against };
+            plot(ui, look, held, dots, (against, size), (first, one), commands);
         }
     }
 
-    /// Asks for novelty, says how far it is, and lets choose between the two plots where there is no room for both.
-    fn novelty(&mut self, ui: &mut Ui, look: &Look<'_>, known: usize, wide: bool, commands: &mut Vec<Command>) {
+    /// Asks for novelty, says how far it is, and lets choose between the two plots where there is no room for both; `all` where every plot
+    /// that says something is shown.
+    fn novelty(&mut self, ui: &mut Ui, look: &Look<'_>, known: usize, all: bool, commands: &mut Vec<Command>) {
         let (study, stream) = (&look.studies.novelty, &look.plan.stream);
         let (whole, running) = (known >= stream.writes(), study.running(look.plan, look.kv_head));
         let asked = self.asked.as_ref().is_some_and(|(p, h)| Weak::as_ptr(p) == Arc::as_ptr(look.plan) && *h == look.kv_head);
@@ -161,11 +183,11 @@ impl Pairs {
             self.asked = Some((Arc::downgrade(look.plan), look.kv_head));
             commands.push(Command::Study(StudyCommand::Novelty(Ask::Head(look.kv_head))));
         }
-        if wide && whole {
+        if all && whole {
             return;
         }
         ui.horizontal_wrapped(|ui| {
-            if !wide {
+            if !all {
                 for (against, name) in AGAINST {
                     ui.selectable_value(&mut self.against, against, name).on_hover_text(against.label());
                 }
@@ -344,6 +366,21 @@ fn hover(look: &Look<'_>, held: &Held<'_>, response: &Response, placed: &[(&Dot,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_of_one_length_are_said_and_not_plotted_once_novelty_is_known() {
+        assert_eq!(common([1.0, 1.000_01, 0.999_97].into_iter()), Some(1.0));
+        assert_eq!((common([1.0, 1.01].into_iter()), common([1.0].into_iter()), common([].into_iter())), (None, None, None));
+        let dots = |length, known| Dots { list: Vec::new(), rho: [(Some(-0.13), 128), (Some(0.06), known)], length };
+        assert_eq!(
+            dots(Some(1.0), 128).words(),
+            "Every value has length 1. Spearman's rank correlation of the score with novelty: 0.06 (n = 128)"
+        );
+        assert_eq!((dots(Some(1.0), 0).words().as_str(), dots(Some(1.0), 0).only_novelty()), ("Every value has length 1", false));
+        let both = "Spearman's rank correlation of the score with |v|: -0.13 (n = 128); with novelty: 0.06 (n = 128)";
+        assert_eq!((dots(None, 128).words().as_str(), dots(None, 128).only_novelty()), (both, false));
+        assert!(dots(Some(1.0), 128).only_novelty());
+    }
 
     #[test]
     fn an_axis_has_room_around_its_numbers_and_never_begins_below_zero_without_need() {

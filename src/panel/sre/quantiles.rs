@@ -59,8 +59,9 @@ impl Quantiles {
             legend.push(Entry::new(Sign::Square, shade(&ink), "state empty"));
         }
         let last = spreads.iter().rposition(|s| s.count > 0).unwrap_or(0);
+        let noun = held.noun;
         let describe = format!(
-            "Quantiles of the scores of the candidates over {known} of {} steps; in step {last} the median is {}, half of them lie from {} to {}",
+            "Quantiles of the scores of the candidates over {known} of {} {noun}s; in {noun} {last} the median is {}, half of them lie from {} to {}",
             held.steps,
             number(f64::from(spreads[last].at[3])),
             number(f64::from(spreads[last].at[2])),
@@ -92,7 +93,7 @@ impl Quantiles {
         if let Some(each) = crowd(&response, &chart, held.steps) {
             rows.push(("drawn", format!("the widest of the {each} steps in each pixel; the median of the last")));
         }
-        facts(&response, &format!("step {step}"), &rows);
+        facts(&response, &format!("{} {step}", held.noun), &rows);
     }
 }
 

@@ -5,7 +5,7 @@ use super::blind::{self, Crowd, admitted_blindly, blind, crowds};
 use super::model::{Candidate, Fate, candidates};
 use crate::app::facts::Index;
 use crate::panel::Look;
-use crate::panel::common::{Key, chunks_seen, plural};
+use crate::panel::common::{Key, chunk_noun, chunk_short, chunks_seen, plural};
 use crate::panel::residency::by_hand;
 use crate::widget::cached::Cached;
 use crate::widget::ticks::number;
@@ -48,7 +48,8 @@ pub(super) fn sentence(look: &Look<'_>, lane: usize, index: &mut Index, step_lis
         None => "the cache is not full".to_owned(),
     };
     let count = plural(list.len(), "candidate", "candidates");
-    let mut text = format!("step {step}: {count}, {kept} kept, {} folded; {limit}", list.len() - kept);
+    let name = chunk_short(look.plan, look.lanes[lane].plan, step);
+    let mut text = format!("{name}: {count}, {kept} kept, {} folded; {limit}", list.len() - kept);
     // Of a very large cache a lane records only the candidates that come from the window.
     let cached = trace.channel("cached_count").and_then(|c| c.values(head).get(step)).map_or(0, |n| n as usize);
     if kept < cached {
@@ -67,7 +68,8 @@ pub(super) fn of_the_state(look: &Look<'_>, lane: usize, panel: &mut Sre) -> Opt
     let list = panel.step.get(Key::new(look, lane, head, done, ()), || candidates(ids, scores, index, head, step));
     let blind = blind(look, lane, trace, index, head);
     let cached = trace.channel("cached_count").and_then(|c| c.values(head).get(step)).map_or(0, |n| n as usize);
-    let first = blind::sentence(list, step, &blind, (admitted_blindly(admitted, index, head, &blind, done), cached));
+    let noun = chunk_noun(look.plan, look.lanes[lane].plan);
+    let first = blind::sentence(list, (step, noun), &blind, (admitted_blindly(admitted, index, head, &blind, done), cached));
     // Before the state holds anything, of a lane with another score too, there is nothing that it could have learnt.
     let learning = blind.iter().any(|steps| steps.end <= step) && !blind.iter().any(|steps| steps.contains(&step));
     let crowds: &[Crowd] =

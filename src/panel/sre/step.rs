@@ -1,6 +1,6 @@
 //! The scores of one step: bars by fate on the axis of scores, and a point for each candidate.
 
-use eframe::egui::{Color32, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
+use eframe::egui::{Color32, Painter, Pos2, Rect, Response, Stroke, StrokeKind, Ui, Vec2, pos2, vec2};
 
 use super::model::{Candidate, Fate, bin, bin_range, by_fate};
 use super::{BINS, Held};
@@ -8,7 +8,7 @@ use crate::app::command::Command;
 use crate::panel::Look;
 use crate::panel::common::{facts, is_marked, point_at, role_name, select_ring, token_name};
 use crate::widget::chart::{Axis, Chart, Entry, Sign, diamond, triangle};
-use crate::widget::palette::{Ink, blend};
+use crate::widget::palette::Ink;
 use crate::widget::raster::nearest;
 use crate::widget::ticks::number;
 
@@ -17,7 +17,7 @@ const MOST_POINTS: usize = 1500;
 
 /// Tells what became of a candidate, beside the pointer.
 pub(super) fn tell_candidate(look: &Look<'_>, response: &Response, held: &Held<'_>, c: &Candidate, step: usize) {
-    let mut rows = vec![("step", step.to_string()), ("score", number(f64::from(c.score))), ("in it", held.story(c, step).to_owned())];
+    let mut rows = vec![(held.noun, step.to_string()), ("score", number(f64::from(c.score))), ("in it", held.story(c, step).to_owned())];
     if let Some(t) = held.threshold(step) {
         rows.push(("threshold", number(t)));
     }
@@ -47,13 +47,15 @@ pub(super) fn this_step(
     let (response, chart) = Chart::show_under(ui, size, x, y, &legend, &describe, rows);
     let painter = chart.painter(ui);
     painter.vline(chart.x_of(most as f64), chart.rect.y_range(), Stroke::new(1.0, ink.frame));
+    let edge = kept_edge(&ink);
+    let around = edge.map_or(Stroke::NONE, |colour| Stroke::new(0.8, colour));
     for (row, count) in counts.iter().enumerate() {
         let range = bin_range(&chart.y, row, BINS);
         let mut left = 0.0;
-        for (n, colour) in [(count[0], ink.cache), (count[1], blend(ink.paper, ink.plain, 0.55))] {
+        for (n, colour, edge) in [(count[0], ink.cache, edge), (count[1], ink.plain, None)] {
             let right = left + f64::from(n);
             let bar = Rect::from_two_pos(chart.pos(left, range.start), chart.pos(right, range.end));
-            painter.rect_filled(bar.shrink2(vec2(0.0, 0.4)), 0.0, colour);
+            bar_of(&painter, bar, colour, edge);
             left = right;
         }
     }
@@ -67,7 +69,7 @@ pub(super) fn this_step(
             continue;
         }
         match c.fate {
-            Fate::Kept => painter.add(triangle(*at, 2.8, true, ink.cache, Stroke::NONE)),
+            Fate::Kept => painter.add(triangle(*at, 2.8, true, ink.cache, around)),
             Fate::Folded => painter.add(triangle(*at, 2.6, false, ink.paper, Stroke::new(1.0, ink.plain))),
         };
         if is_marked {
@@ -88,14 +90,14 @@ pub(super) fn this_step(
             point_at(&response, Some(list[i].write), commands);
         }
         (_, Some(step)) => {
-            tell_bin(&response, &chart, &counts, chart.values_at(pointer).1, step);
+            tell_bin(&response, &chart, &counts, chart.values_at(pointer).1, &format!("{} {step}", held.noun));
             point_at(&response, None, commands);
         }
         _ => {}
     }
 }
 
-fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64, step: usize) {
+fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64, title: &str) {
     let Some(row) = bin(&chart.y, score as f32, BINS) else { return };
     let range = bin_range(&chart.y, row, BINS);
     let rows = [
@@ -103,7 +105,21 @@ fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64,
         ("kept", counts[row][0].to_string()),
         ("folded", counts[row][1].to_string()),
     ];
-    facts(response, &format!("step {step}"), &rows);
+    facts(response, title, &rows);
+}
+
+/// The line around what is kept, where the colour of the cache is pale on the paper.
+pub(super) fn kept_edge(ink: &Ink) -> Option<Color32> {
+    Some(ink.edge(ink.cache)).filter(|edge| *edge != ink.cache)
+}
+
+/// A bar of a histogram, with the line around it, if it has one.
+pub(super) fn bar_of(painter: &Painter, bar: Rect, colour: Color32, edge: Option<Color32>) {
+    let bar = bar.shrink2(vec2(0.0, 0.4));
+    painter.rect_filled(bar, 0.0, colour);
+    if let Some(edge) = edge.filter(|_| bar.width() > 1.0) {
+        painter.rect_stroke(bar, 0.0, Stroke::new(1.0, edge), StrokeKind::Inside);
+    }
 }
 
 /// Where a candidate's point is: in the right half, kept ones left of folded ones, spread by their id so that equal scores

@@ -3,7 +3,7 @@
 use eframe::egui::{Align, Align2, FontId, Layout, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
 
 use super::model::{Candidate, Fate, bin, bin_range, by_fate};
-use super::step::{height, tell_candidate};
+use super::step::{bar_of, height, kept_edge, tell_candidate};
 use super::{BINS, Held};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
@@ -12,7 +12,7 @@ use crate::panel::residency::{Exchange, Memories, by_hand, heading, last_step, l
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, diamond, triangle};
 use crate::widget::lasso::Lasso;
-use crate::widget::palette::{Ink, NAN, blend};
+use crate::widget::palette::{Ink, NAN};
 use crate::widget::raster::nearest;
 use crate::widget::ticks::number;
 
@@ -82,8 +82,9 @@ fn plot(
     let evicted = |c: &Candidate| held.evicted(c.write, step);
     let went = list.iter().filter(|c| c.moved() && !c.from_window && !evicted(c)).count();
     let describe = format!(
-        "The {} of step {step} by score: {came} came into the cache, {went} were displaced",
-        plural(list.len(), "candidate", "candidates")
+        "The {} of {} {step} by score: {came} came into the cache, {went} were displaced",
+        plural(list.len(), "candidate", "candidates"),
+        held.noun
     );
     let (response, chart) = Chart::show(ui, size, x, held.binned.axis.clone(), &legend, &describe);
     let (response, caught) = lasso.ui(ui, &response, chart.rect);
@@ -110,13 +111,14 @@ fn bars(ui: &Ui, chart: &Chart, list: &[Candidate], ink: &Ink) {
     let counts = by_fate(list, &chart.y, BINS);
     let most = counts.iter().map(|c| c[0] + c[1]).max().unwrap_or(0).max(1);
     let painter = chart.painter(ui);
+    let edge = kept_edge(ink);
     for (row, count) in counts.iter().enumerate() {
         let range = bin_range(&chart.y, row, BINS);
         let mut left = 0.0;
-        for (n, colour) in [(count[0], ink.cache), (count[1], blend(ink.paper, ink.plain, 0.55))] {
+        for (n, colour, edge) in [(count[0], ink.cache, edge), (count[1], ink.plain, None)] {
             let right = left + f64::from(n) / f64::from(most) * 0.95;
             let bar = Rect::from_two_pos(chart.pos(left, range.start), chart.pos(right, range.end));
-            painter.rect_filled(bar.shrink2(vec2(0.0, 0.4)), 0.0, colour);
+            bar_of(&painter, bar, colour, edge);
             left = right;
         }
     }
@@ -132,6 +134,7 @@ fn place(chart: &Chart, c: &Candidate) -> Pos2 {
 
 fn draw(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], points: &[Pos2], ink: &Ink) {
     let painter = chart.painter(ui);
+    let around = kept_edge(ink).map_or(Stroke::NONE, |colour| Stroke::new(0.8, colour));
     // Those that move last, and so over the others.
     for moved in [false, true] {
         for (c, at) in list.iter().zip(points).filter(|(c, _)| c.moved() == moved) {
@@ -143,7 +146,7 @@ fn draw(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], points: &[P
             if !c.score.is_finite() {
                 painter.circle_filled(*at, 3.0, NAN);
             } else if c.fate == Fate::Kept {
-                painter.add(triangle(*at, size, true, ink.cache, if moved { Stroke::new(1.0, ink.text) } else { Stroke::NONE }));
+                painter.add(triangle(*at, size, true, ink.cache, if moved { Stroke::new(1.0, ink.text) } else { around }));
             } else {
                 let edge = if moved { Stroke::new(1.6, ink.limit) } else { Stroke::new(1.0, ink.plain) };
                 painter.add(triangle(*at, size, false, ink.paper, edge));
@@ -217,7 +220,7 @@ fn hover(
         if list.iter().any(evicted) {
             rows.push(("evicted by hand after it", within(&evicted)));
         }
-        facts(response, &format!("step {step}"), &rows);
+        facts(response, &format!("{} {step}", held.noun), &rows);
     }
     point_at(response, None, commands);
 }

@@ -2,18 +2,22 @@
 
 use std::sync::{Arc, Weak};
 
-use eframe::egui::{Align2, FontId, Label, Rect, RichText, Role, Sense, Stroke, TextureHandle, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{
+    Align2, FontId, Label, Rect, RichText, Role, Sense, Stroke, TextStyle, TextureHandle, Ui, Vec2, WidgetInfo, pos2, vec2,
+};
 
-use super::gram::{Gram, MOST, Near, off_diagonal, thinned};
+use super::gram::{Gram, MOST, Near, furthest, off_diagonal, thinned};
 use super::{empty, has_map};
 use crate::app::command::Command;
 use crate::layer::feature::FeatureMap;
-use crate::panel::Look;
 use crate::panel::choices::Choices;
-use crate::panel::common::{Canvas, Key, canvas, facts, marked, point_at, quoted, texture, token_name};
+use crate::panel::common::{Canvas, Key, canvas, facts, link, marked, point_at, quoted, texture, token_name};
+use crate::panel::residency::short_name;
+use crate::panel::{Look, Subject};
 use crate::session::plan::Plan;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{SMALL, Sign, sign};
+use crate::widget::cut;
 use crate::widget::heatmap::{Grid, Rule, draw};
 use crate::widget::palette::Ink;
 use crate::widget::range::{Range, RangeControl, Reading, Spread};
@@ -23,6 +27,11 @@ use crate::widget::ticks::number;
 const ROW: f32 = 8.5;
 /// Room for names.
 const NAMES: f32 = 92.0;
+/// The narrowest and the widest list of pairs beside the matrix, and the room between them.
+const LIST: [f32; 2] = [160.0, 300.0];
+const GAP: f32 = 10.0;
+/// Pairs that are listed at most.
+const PAIRS: usize = 40;
 
 type PictureKey = Key<(Canvas, (u32, u32, Reading), bool, Vec<usize>)>;
 
@@ -33,6 +42,8 @@ struct Held {
     /// Row 0 at the top.
     grid: Grid,
     spread: Spread,
+    /// The pairs furthest from zero, of what is shown.
+    pairs: Vec<([usize; 2], f64)>,
     said: String,
 }
 
@@ -82,7 +93,20 @@ impl Collide {
         if ui.available_height() > 110.0 {
             ui.add(Label::new(RichText::new(&held.said).color(Ink::of(ui).quiet)).truncate()).on_hover_text(&held.said);
         }
-        matrix(ui, look, (lane, head), held, (range, raw), &mut self.picture, commands);
+        let picture = &mut self.picture;
+        let size = vec2(ui.available_width(), ui.available_height().max(60.0));
+        let frame = Frame::of(size, held.gram.tokens.len());
+        // What the square leaves free has the pairs, where there is room for their names.
+        let free = size.x - frame.width() - GAP;
+        if free <= LIST[0] {
+            matrix(ui, look, (lane, head), held, ((size, frame), range, raw), picture, commands);
+            return;
+        }
+        ui.horizontal_top(|ui| {
+            ui.spacing_mut().item_spacing.x = GAP;
+            matrix(ui, look, (lane, head), held, ((vec2(frame.width(), size.y), frame), range, raw), picture, commands);
+            ui.vertical(|ui| nearest(ui, look, (held, raw), vec2(free.min(LIST[1]), size.y), commands));
+        });
     }
 
     /// The tokens, and why these.
@@ -152,7 +176,59 @@ fn held(look: &Look<'_>, gram: Gram, raw: bool) -> Held {
         let [a, b] = [i, j].map(|i| token_name(&look.plan.stream, gram.tokens[i]));
         format!("cosine off the diagonal: mean {}, largest {} ({a} and {b})", number(mean), number(most))
     });
-    Held { gram, cosines, grid, spread, said }
+    let pairs = furthest(shown, PAIRS);
+    Held { gram, cosines, grid, spread, pairs, said }
+}
+
+/// How the matrix lies in its room.
+#[derive(Clone, Copy)]
+struct Frame {
+    /// Room for names at its left.
+    left: f32,
+    /// Of the square.
+    side: f32,
+    /// True if rows have names.
+    named: bool,
+}
+
+impl Frame {
+    fn of(size: Vec2, n: usize) -> Self {
+        let named = (size.y - 4.0) / n as f32 >= ROW && size.x > NAMES + 80.0;
+        let left = if named { NAMES } else { 2.0 };
+        // Square, so that the diagonal is one.
+        Self { left, side: (size.x - 4.0 - left).min(size.y - 4.0).max(8.0), named }
+    }
+
+    fn width(self) -> f32 {
+        self.left + self.side + 4.0
+    }
+}
+
+/// The pairs of tokens whose keys are taken for each other most, as far as there is room, each a link.
+fn nearest(ui: &mut Ui, look: &Look<'_>, (held, raw): (&Held, bool), size: Vec2, commands: &mut Vec<Command>) {
+    let quiet = Ink::of(ui).quiet;
+    ui.set_width(size.x);
+    ui.spacing_mut().item_spacing = vec2(6.0, 2.0);
+    let font = TextStyle::Body.resolve(ui.style());
+    let line = ui.fonts_mut(|f| f.row_height(&font)).ceil();
+    ui.spacing_mut().interact_size.y = line;
+    let text = if raw { "largest phi(k).phi(k') of two" } else { "largest cosines of two" };
+    ui.add(Label::new(RichText::new(text).color(quiet)).truncate())
+        .on_hover_text("Pairs of different tokens, those furthest from zero first");
+    let numbers = 58.0;
+    let room = ((size.x - numbers - 18.0) / 2.0).max(20.0);
+    let rows = ((size.y / (line + 2.0)) as usize).saturating_sub(1);
+    for &([i, j], value) in held.pairs.iter().take(rows) {
+        let tokens = [held.gram.tokens[i], held.gram.tokens[j]];
+        let names = tokens.map(|t| short_name(&look.plan.stream, t));
+        let shown = cut::names(&[names[0].as_str(), names[1].as_str()], room, &|c| ui.fonts_mut(|f| f.glyph_width(&font, c)));
+        ui.horizontal(|ui| {
+            ui.add_sized(vec2(numbers, line), Label::new(number(value)));
+            for (token, text) in tokens.into_iter().zip(shown) {
+                link(ui, text, Subject::Token(token), commands).on_hover_text(token_name(&look.plan.stream, token));
+            }
+        });
+    }
 }
 
 fn matrix(
@@ -160,19 +236,15 @@ fn matrix(
     look: &Look<'_>,
     (lane, head): (usize, usize),
     held: &Held,
-    (range, raw): (Range, bool),
+    ((size, frame), range, raw): ((Vec2, Frame), Range, bool),
     cached: &mut Cached<PictureKey, TextureHandle>,
     commands: &mut Vec<Command>,
 ) {
     let ink = Ink::of(ui);
     let n = held.gram.tokens.len();
-    let size = vec2(ui.available_width(), ui.available_height().max(60.0));
+    let Frame { left, side, named } = frame;
     let (outer, space) = ui.allocate_exact_size(size, Sense::hover());
-    let named = (outer.height() - 4.0) / n as f32 >= ROW && outer.width() > NAMES + 80.0;
-    let left = if named { NAMES } else { 2.0 };
     let room = outer.shrink2(vec2(2.0, 2.0));
-    // Square, so that the diagonal is one.
-    let side = (room.width() - left).min(room.height()).max(8.0);
     let rect = Rect::from_min_size(pos2(room.left() + left, room.top()).round(), vec2(side, side).floor());
     let response = ui.interact(rect, space.id.with("gram"), Sense::CLICK);
     let describe = format!("Collisions of {n} tokens in lane {}. {}", look.lanes[lane].plan.name, held.said);

@@ -74,6 +74,17 @@ pub fn off_diagonal(matrix: &Array2<f64>) -> Option<(f64, f64, [usize; 2])> {
     (n > 1).then(|| (sum / (n * (n - 1) / 2) as f64, most, at))
 }
 
+/// The places off the diagonal of a symmetric matrix, each once as row < column, with their numbers: those furthest from zero first, at most
+/// `most`. What is no number comes first of all.
+#[must_use]
+pub fn furthest(matrix: &Array2<f64>, most: usize) -> Vec<([usize; 2], f64)> {
+    let n = matrix.nrows();
+    let mut all: Vec<_> = (0..n).flat_map(|i| (i + 1..n).map(move |j| [i, j])).map(|at| (at, matrix[at])).collect();
+    all.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()).then(a.0.cmp(&b.0)));
+    all.truncate(most);
+    all
+}
+
 /// At most `most` of a list, evenly, its ends among them.
 #[must_use]
 pub fn thinned(list: &[usize], most: usize) -> Vec<usize> {
@@ -224,6 +235,15 @@ mod tests {
         near.extend(&s, 0, 6);
         assert_eq!(near.with_tokens(8), [0, 1, 3, 5]);
         assert_eq!(near.with_tokens(3), [0, 3, 5], "the nearest first");
+    }
+
+    #[test]
+    fn the_furthest_pairs_are_listed_once_and_in_order() {
+        let gram = array![[9.0, 0.5, -0.9], [0.5, 9.0, 0.5], [-0.9, 0.5, 9.0]];
+        assert_eq!(furthest(&gram, 8), [([0, 2], -0.9), ([0, 1], 0.5), ([1, 2], 0.5)], "by size, then by place; never the diagonal");
+        assert_eq!((furthest(&gram, 1).len(), furthest(&array![[1.0]], 8).len()), (1, 0));
+        let odd = array![[1.0, f64::NAN, 7.0], [f64::NAN, 1.0, 2.0], [7.0, 2.0, 1.0]];
+        assert_eq!(furthest(&odd, 2).iter().map(|p| p.0).collect::<Vec<_>>(), [[0, 1], [0, 2]]);
     }
 
     #[test]

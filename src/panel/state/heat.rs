@@ -6,7 +6,7 @@ use super::{empty, letter, numbers_of};
 use crate::layer::Snapshot;
 use crate::panel::Look;
 use crate::panel::choices::Choices;
-use crate::panel::common::{Canvas, Key, canvas, chunks_seen, facts, texture};
+use crate::panel::common::{Canvas, Key, canvas, chunk_short, chunks_seen, facts, texture};
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart};
 use crate::widget::heatmap::{Grid, Rule, draw_by};
@@ -43,6 +43,8 @@ struct At<'a> {
 pub(super) struct Heat {
     range: RangeControl,
     symlog: SymlogControl,
+    /// Whose numbers were coloured last.
+    of: Option<Key<()>>,
     held: Cached<Key<()>, Option<Held>>,
     pictures: [Cached<PictureKey, TextureHandle>; 2],
 }
@@ -92,10 +94,17 @@ impl Heat {
             return;
         };
         let at = At { look, lane, head, position: state.position };
-        let late =
-            (exact.is_none()).then(|| format!("after step {}; the playhead's is being computed. ", state.position.saturating_sub(1)));
+        let late = exact.is_none().then(|| {
+            let chunk = chunk_short(look.plan, look.lanes[lane].plan, state.position.saturating_sub(1));
+            format!("after {chunk}; the playhead's is being computed. ")
+        });
         if late.is_some() || ui.available_height() > 100.0 {
             sentence(ui, held, name, late.as_deref().unwrap_or_default());
+        }
+        let whose = Key::new(look, lane, head, 0, ());
+        if self.of.as_ref() != Some(&whose) {
+            self.of = Some(whose);
+            self.symlog.look_again();
         }
         let shades = self.symlog.show(ui, name, &held.spread, &mut self.range);
         let describe = format!(

@@ -27,12 +27,12 @@ The formula: H = sum phi(k) v^T and s = sum phi(k), over the writes in the state
 S <- S + b k (v - S^T k)^T (DeltaNet: a = 1, keys of length 1), or S <- a S + dt k v^T (Mamba-2); read S^T q.\n\n\
 Heatmap: the exact state at the playhead, taken from the engine, with s as a strip of its own colours beside it. |H| is the Frobenius norm, the root of the sum of squares. \
 `symlog` colours by a symmetric logarithm, for states of which a few numbers are far larger than all others: f(x) = x / c up to the threshold c, beyond it sign(x) (1 + ln(|x| / c)); \
-c is three powers of ten below the largest until another is chosen.\n\n\
+c is three powers of ten below the largest until another is chosen. Until `linear` or `symlog` is chosen, it is `symlog` where 99 of 100 numbers are nearer to zero than 5% of the largest.\n\n\
 Spectrum: through the run, the singular values s_1 >= s_2 >= .. of the state and its Frobenius norm |S|_F = sqrt(sum s_i^2). Effective rank = exp(-sum p_i ln p_i) with p_i = s_i / sum s \
 (Roy and Vetterli 2007): how many equally strong directions would be as even. Stable rank = |S|_F^2 / s_1^2: how many of the strongest one's size. A state of low rank returns \
 mixtures, whatever it is asked. The states are made again in float64 from what the run recorded; of a long run an even sample of at most 128 steps.\n\n\
 Collisions: the Gram matrix phi(k_i).phi(k_j) of chosen tokens: the selected group, else the marked tokens with the keys nearest to them, else the newest. As a cosine it is \
-G_ij / sqrt(G_ii G_jj): near 1 off the diagonal, reading with one key returns the other's value too. Layers without a feature map have phi(k) = k (DeltaNet: at length 1). `hold` keeps the tokens as they are.\n\n\
+G_ij / sqrt(G_ii G_jj): near 1 off the diagonal, reading with one key returns the other's value too. Layers without a feature map have phi(k) = k (DeltaNet: at length 1). Beside the matrix, where there is room, the pairs furthest from zero. `hold` keeps the tokens as they are.\n\n\
 Normaliser: what each read of the state is divided by, as the lane recorded it: phi(q)^T s (linear attention, without the epsilon), or the state's part of the sum, \
 w phi(q)^T s (LoLA), on a logarithmic axis; the lowest hundredth of the reads is marked: where it is small, small errors of the state are divided by little.\n\n\
 Hover for the exact number and its indices; click to select the token, the read or the step.";

@@ -13,6 +13,8 @@ use crate::widget::ticks::number;
 
 /// The height of the control.
 const HEIGHT: f32 = 20.0;
+/// The width from which the name of the reading about zero is written out.
+const WHOLE: f32 = 210.0;
 /// The height of the strip of colours under the histogram.
 const RAMP: f32 = 5.0;
 
@@ -25,10 +27,14 @@ impl RangeControl {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 3.0;
             self.typed(ui, name, range, true);
-            let room = (ui.available_width() - 108.0).clamp(48.0, 160.0);
+            // The reading about zero has a long name, where there is room for it.
+            let symmetric = range.reading == Reading::Symmetric;
+            let whole = !symmetric || ui.available_width() >= WHOLE;
+            let taken = if symmetric { if whole { 158.0 } else { 122.0 } } else { 108.0 };
+            let room = (ui.available_width() - taken).clamp(48.0, 160.0);
             self.strip(ui, name, spread, range, room);
             self.typed(ui, name, range, false);
-            self.menu(ui, range);
+            self.menu(ui, range, whole);
             loud(ui, spread);
         });
         self.range(spread)
@@ -128,11 +134,12 @@ impl RangeControl {
     }
 
     /// What is done to the range as a whole.
-    fn menu(&mut self, ui: &mut Ui, range: Range) {
+    fn menu(&mut self, ui: &mut Ui, range: Range, whole: bool) {
         let title = match range.reading {
             Reading::Linear => "lin",
             Reading::Log => "log",
-            Reading::Symmetric => "\u{b1}",
+            Reading::Symmetric if whole => "symmetric",
+            Reading::Symmetric => "sym.",
         };
         let response = ui.menu_button(title, |ui| {
             for reading in Reading::ALL {

@@ -7,6 +7,9 @@ pub(super) const BARS: usize = 96;
 /// Numbers that percentiles are taken of, at most.
 const SAMPLE: usize = 8192;
 
+/// The part of the way to the largest number within which others are crowded.
+const CROWDED: f32 = 0.05;
+
 /// How numbers are spread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
@@ -22,6 +25,8 @@ pub struct Spread {
     pub least: Option<f32>,
     /// The 1st and the 99th percentile of the finite numbers (of an even sample of them, where there are more than 8192).
     pub middle: Option<[f32; 2]>,
+    /// The 99th percentile of how far the finite numbers are from zero (of the same sample).
+    pub far: Option<f32>,
     /// Finite numbers by place between the ends `[BARS]`.
     pub(super) bars: Vec<u32>,
     /// Those above zero by the place of their logarithm between the least and the largest `[BARS]`.
@@ -54,6 +59,7 @@ impl Spread {
             ends: (finite > 0).then_some([low, high]),
             least: least.is_finite().then_some(least),
             middle: None,
+            far: None,
             bars: vec![0; BARS],
             log_bars: vec![0; BARS],
         };
@@ -71,6 +77,8 @@ impl Spread {
             }
         }
         new.middle = percentiles(&mut sample);
+        sample.iter_mut().for_each(|x| *x = x.abs());
+        new.far = percentiles(&mut sample).map(|[_, far]| far);
         new
     }
 
@@ -84,6 +92,19 @@ impl Spread {
     #[must_use]
     pub fn reading(&self) -> Reading {
         if self.ends.is_some_and(|[low, high]| low < 0.0 && high > 0.0) { Reading::Symmetric } else { Reading::Linear }
+    }
+
+    /// How far the number furthest from zero is; 0 without any.
+    #[must_use]
+    pub fn reach(&self) -> f32 {
+        self.ends.map_or(0.0, |[low, high]| low.abs().max(high.abs()))
+    }
+
+    /// True if a few numbers are so large that all others would have one colour of a linear range: 99 of 100 are nearer to zero than
+    /// a twentieth of the largest. Where these are all zero there is nothing to be told apart.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.far.is_some_and(|far| far > 0.0 && far < CROWDED * self.reach())
     }
 
     /// What is no number, in words; empty where all are finite.

@@ -55,6 +55,22 @@ fn percentiles_leave_the_far_ends_out() {
 }
 
 #[test]
+fn a_few_large_numbers_crowd_the_others() {
+    // A thousand numbers of both signs up to 49.95, and five that are larger: of 1005 the 99th percentile is the 995th, 49.7.
+    let crowd = |largest: f32| -> Vec<f32> {
+        let small = (0..500).flat_map(|i| [i as f32 * 0.1, (i as f32 + 0.5) * -0.1]);
+        small.chain(std::iter::repeat_n(-largest, 5)).collect()
+    };
+    let s = spread(&crowd(1000.0));
+    assert_eq!((s.reach(), s.is_crowded()), (1000.0, true));
+    assert!(s.far.is_some_and(|far| (far - 49.7).abs() < 0.2), "{:?}", s.far);
+    assert!(!spread(&crowd(900.0)).is_crowded(), "5% of 900 is 45");
+    // Flags are no crowd, whatever their number: nothing lies between.
+    let flags: Vec<f32> = (0..1000).map(|i| f32::from(u8::from(i == 3))).collect();
+    assert!(!spread(&flags).is_crowded() && !spread(&[]).is_crowded() && !spread(&[2.0]).is_crowded());
+}
+
+#[test]
 fn an_end_never_passes_the_other_and_about_zero_both_move() {
     let linear = Range { min: 1.0, max: 4.0, reading: Reading::Linear };
     assert_eq!((with_end(linear, true, 9.0), with_end(linear, false, 0.0)), ([4.0, 4.0], [1.0, 1.0]));
