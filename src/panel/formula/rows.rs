@@ -99,7 +99,7 @@ fn founding_margin(e: &mut Equation, lane: &LaneAt<'_>, write: usize, (sim, simi
     e.selects(Subject::Token(other));
     let m = e.term(r"\t<margin>", least - similarity, "how much more similar the chunk's first token was that founded no row", None);
     let own = if similarity < 0.0 { format!("({})", sim.v) } else { sim.v.clone() };
-    e.line(&format!("{} = {} - {} = {} - {own} = {}", m.s, refused.s, sim.s, refused.v, m.v));
+    e.line(&format!("{} = {} - {} ~= {} - {own} ~= {}", m.s, refused.s, sim.s, refused.v, m.v));
 }
 
 /// The lines of a token that went to the row that was nearest.
@@ -199,7 +199,8 @@ fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> Equa
         let letter = if what == "key" { r"\b<k>" } else { r"\b<v>" };
         e.line(&format!(r"{symbol} \to {symbol} + {} (\t<mean >{letter} - {symbol})", rate.v));
         if let Some(length) = u.scaled.filter(|_| what == "key") {
-            let l = e.term(r"\t<length>", length, "the length of the row's key once it has moved, before it is scaled back to length 1", None);
+            let l =
+                e.term(r"\t<length>", length, "the length of the row's key once it has moved, before it is scaled back to length 1", None);
             e.line(&format!(r"\t<then scaled to length 1: >{symbol} \to \frac<{symbol}><{}> = \frac<{symbol}><{}>", l.s, l.v));
         }
         let o = e.term(&format!("|{symbol}|"), old, format!("the length of the row's {what} before"), None);

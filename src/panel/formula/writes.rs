@@ -76,9 +76,7 @@ fn sre(lane: &LaneAt<'_>, r: &mixing::SelfRecall, heading: String, recorded: Opt
     );
     if let Some(phi_s) = r.phi_s {
         let (sign, eps) = epsilon(lane, lane.written(r.chunks));
-        e.line(&format!(
-            r"\t<SRE>(\b<k>, \b<v>) = |\frac<\phi(\b<k>)^<\t<T>> \b<H>><\phi(\b<k>)^<\t<T>> \b<s> + {sign}> - \b<v>|^<2>"
-        ));
+        e.line(&format!(r"\t<SRE>(\b<k>, \b<v>) = |\frac<\phi(\b<k>)^<\t<T>> \b<H>><\phi(\b<k>)^<\t<T>> \b<s> + {sign}> - \b<v>|^<2>"));
         let top = e.term(r"|\phi(\b<k>)^<\t<T>> \b<H>|", r.numerator, "the length of the numerator", panel);
         let below = e.term(r"\phi(\b<k>)^<\t<T>> \b<s>", phi_s, "how much has been folded under keys like this one", panel);
         let got = e.term(r"|\b<r>|", r.recalled, "the length of what is recalled, r", panel);
