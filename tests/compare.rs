@@ -170,6 +170,8 @@ fn csv_has_a_row_a_lane_with_every_digit() {
         assert_eq!((&row[column("relative_error")], &row[column("error")], &row[column("backend")]), ("", "", "cpu"));
     }
     assert_eq!(&rows[2][column("set")], r#"{"window":8}"#);
+    // A chunk longer than the stream: of its 256 writes a read sees half on average, (51 + 128) (16 + 16).
+    assert_eq!((&rows[1][column("lane")], &rows[1][column("read_madds")]), ("OVQ", "5728"));
 }
 
 #[test]
