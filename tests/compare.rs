@@ -141,14 +141,15 @@ fn the_text_is_a_table_a_person_can_read() {
 }
 
 /// Sizes as in LAYERS.md, `Numbers that must hold`: OVQ 64 (16 + 16 + 1) + 32 (16 + 16), LoLA (32 + 32 + 16) (16 + 16) + 16 (16 + 1).
+/// A read sees half a chunk on average: OVQ (51 + 16) (16 + 16), LoLA (32 + 16 + 16) (16 + 16) + 16 (16 + 1).
 const TABLE: &str = "
 lane     layer   set                                  accuracy (95%)          reads  numbers     bytes  of full  madds a token  madds a read
 full     full                                         1.000 (0.510 to 1.000)      4     8192  32.0 KiB   100.0%              0          8192
 OVQ      ovq     chunk = 32, n_max = 64               1.000 (0.510 to 1.000)      4     3136  12.2 KiB    38.3%            848          2144
 w8       window  window = 8                           0.250 (0.046 to 0.699)      4      256   1.0 KiB     3.1%              0           256
 l1       linear  fmap = elu1                          0.000 (0.000 to 0.490)      4      272   1.1 KiB     3.3%            272           272
-LoLA     lola    cache = 16, chunk = 32, window = 32  0.500 (0.150 to 0.850)      4     2832  11.1 KiB    34.6%            816          2832
-LoLCATs  lola    cache = 0, chunk = 32, window = 32   0.250 (0.046 to 0.699)      4     2320   9.1 KiB    28.3%            272          2320
+LoLA     lola    cache = 16, chunk = 32, window = 32  0.500 (0.150 to 0.850)      4     2832  11.1 KiB    34.6%            816          2320
+LoLCATs  lola    cache = 0, chunk = 32, window = 32   0.250 (0.046 to 0.699)      4     2320   9.1 KiB    28.3%            272          1808
 ";
 
 #[test]
@@ -169,6 +170,8 @@ fn csv_has_a_row_a_lane_with_every_digit() {
         assert_eq!((&row[column("relative_error")], &row[column("error")], &row[column("backend")]), ("", "", "cpu"));
     }
     assert_eq!(&rows[2][column("set")], r#"{"window":8}"#);
+    // A chunk longer than the stream: of its 256 writes a read sees half on average, (51 + 128) (16 + 16).
+    assert_eq!((&rows[1][column("lane")], &rows[1][column("read_madds")]), ("OVQ", "5728"));
 }
 
 #[test]

@@ -15,11 +15,13 @@ use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, TimeCommand, ViewCommand};
 use mnemoscope::app::inspector::{Inspector, in_words};
 use mnemoscope::app::states::States;
+use mnemoscope::panel::formula::equation::{Equation, Piece};
 use mnemoscope::panel::formula::exact::{Exact, LaneAt, distance, norm};
 use mnemoscope::panel::formula::layers::{Chosen, equations, growth, scores};
 use mnemoscope::panel::formula::{dictionary, mixing, recurrence};
 use mnemoscope::panel::{PANELS, Panel, Subject};
 use mnemoscope::param::Params;
+use mnemoscope::session::hand::{Act, Hand};
 use mnemoscope::session::{CaptureSource, LaneSpec, Source};
 use panel::{Given, Run};
 
@@ -221,6 +223,157 @@ fn a_centroid_moves_as_the_update_says() {
     }
 }
 
+/// The equation whose heading begins so, of a token of a lane after so many of its chunks.
+fn told(lane: &LaneAt<'_>, exact: &Exact<'_>, heading: &str, write: usize, done: usize) -> Equation {
+    let all = equations(lane, exact, Chosen { read: None, token: Some((write, true)), done, step: None });
+    all.into_iter().find(|e| e.heading.starts_with(heading)).unwrap()
+}
+
+/// The sentences under an equation.
+fn words(e: &Equation) -> String {
+    let piece = |p: &Piece| match p {
+        Piece::Words(words) | Piece::Link(words, _) => words.clone(),
+    };
+    e.words.iter().map(|sentence| sentence.iter().map(piece).collect::<String>() + "\n").collect()
+}
+
+#[test]
+fn a_founders_margin_is_its_own() {
+    let states = States::fixed(SHORT.states.iter().cloned());
+    let exact = Exact::new(&states, true);
+    let lane = lane_of(&SHORT, "OVQ", 0);
+    let is_new = lane.wholes("is_new");
+    let similarity = |w: usize| lane.number("similarity", w).unwrap();
+    let mut different = 0;
+    for step in 0..8 {
+        let chunk = step * 64..(step + 1) * 64;
+        let refused = chunk.clone().filter(|&w| is_new[w] == 0).map(similarity).fold(f64::INFINITY, f64::min);
+        let of_chunk = lane.number("select_margin", step).unwrap();
+        let mut smallest = f64::INFINITY;
+        for write in chunk.filter(|&w| is_new[w] == 1 && w > 0) {
+            let margin = told(&lane, &exact, "Founding", write, 8).value("margin").unwrap();
+            assert!((margin - (refused - similarity(write))).abs() < 1e-12, "token {write}: {margin}");
+            smallest = smallest.min(margin);
+            different += usize::from(margin > of_chunk + 1e-3);
+        }
+        // What the trace holds of the whole chunk is the margin of its last founder.
+        assert!((smallest - of_chunk).abs() < 1e-6, "step {step}: {smallest} {of_chunk}");
+    }
+    assert!(different > 20, "{different} founders are farther from being refused than the last of their chunk");
+    let first = told(&lane, &exact, "Founding", 0, 8);
+    assert!(first.value("margin").is_none() && words(&first).contains("whatever its similarity"));
+}
+
+#[test]
+fn founders_that_no_similarity_chose_have_no_margin_of_it() {
+    let p = || Params::default().with("n_max", 96).with("chunk", 64);
+    let lanes = vec![lane("random", "ovq", p().with("founding", "random")), lane("far", "ovq", p().with("founding", "farthest-point"))];
+    let run = run(192, lanes, 0..=3);
+    let states = States::fixed(run.states.iter().cloned());
+    let exact = Exact::new(&states, true);
+    let founder = |lane: &LaneAt<'_>| (64..128).find(|&w| lane.wholes("is_new")[w] == 1).unwrap();
+    let random = lane_of(&run, "random", 0);
+    let e = told(&random, &exact, "Founding", founder(&random), 3);
+    assert!(e.terms.iter().all(|t| !t.symbol.contains("margin") && t.value != "inf"), "{e:?}");
+    assert!(words(&e).contains("Chance chose it"), "{e:?}");
+    let far = lane_of(&run, "far", 0);
+    let e = told(&far, &exact, "Founding", founder(&far), 3);
+    assert_eq!((e.value("founding margin of the chunk"), e.value("margin")), (far.number("select_margin", 1), None));
+    let step = said(&run, Subject::Step(1), 192);
+    assert!(step.contains("margin of the choice: none: chance chose the founders"), "{step}");
+}
+
+#[test]
+fn a_key_that_is_scaled_back_is_its_new_key_times_the_length_told() {
+    let states = States::fixed(OTHER.states.iter().cloned());
+    let exact = Exact::new(&states, true);
+    let lane = lane_of(&OTHER, "saturating", 0);
+    let keys = |chunks: usize, row: usize| mixing::dictionary(exact.at(lane.number, chunks).unwrap(), lane.kv).unwrap().0.row(row).to_vec();
+    let mut held = 0;
+    for write in (192..384).step_by(5).filter(|&w| lane.wholes("is_new")[w] == 0) {
+        let (step, row) = (write / 64, lane.wholes("assignments")[write] as usize);
+        let e = told(&lane, &exact, "Update", write, 6);
+        let (rate, length) = (e.value("r").unwrap(), e.value("length").unwrap());
+        let members: Vec<usize> = (step * 64..(step + 1) * 64).filter(|&w| lane.wholes("assignments")[w] == row as i32).collect();
+        let (old, new) = (keys(step, row), keys(step + 1, row));
+        for (at, (old, new)) in old.iter().zip(&new).enumerate() {
+            let mean = members.iter().map(|&w| lane.key(w)[at]).sum::<f64>() / members.len() as f64;
+            assert!((old + rate * (mean - old) - length * new).abs() < 1e-5, "token {write}");
+        }
+        assert!(e.plain().contains("then scaled to length 1"), "{}", e.plain());
+        held += 1;
+    }
+    assert!(held > 20, "{held} updates");
+    // The paper's rule scales nothing.
+    let states = States::fixed(SHORT.states.iter().cloned());
+    let (exact, lane) = (Exact::new(&states, true), lane_of(&SHORT, "OVQ", 0));
+    let write = (128..192).find(|&w| lane.wholes("is_new")[w] == 0).unwrap();
+    let e = told(&lane, &exact, "Update", write, 8);
+    assert!(e.value("length").is_none() && !e.plain().contains("scaled"), "{}", e.plain());
+}
+
+#[test]
+fn a_count_that_a_half_float_rounds_says_so() {
+    let counted = lane("half", "ovq", Params::default().with("n_max", 1).with("chunk", 1).with("counts", "float16"));
+    let source = panel::task("needles", Params::default().with("T", 2112).with("needles", 16));
+    let run = Run::new(source, vec![counted]).with_states(&[2000, 2001, 2050, 2051]);
+    let states = States::fixed(run.states.iter().cloned());
+    let (exact, lane) = (Exact::new(&states, true), lane_of(&run, "half", 0));
+    // One row takes every write: 2001 of them are counted, and from 2048 on nothing is.
+    let e = told(&lane, &exact, "Update", 2000, 2060);
+    assert_eq!((e.value("c"), e.value("c'"), words(&e).contains("half")), (Some(2000.0), Some(2001.0), false), "{}", e.plain());
+    let e = told(&lane, &exact, "Update", 2050, 2060);
+    assert_eq!((e.value("c"), e.value("c'")), (Some(2048.0), Some(2048.0)), "{}", e.plain());
+    assert!(e.plain().contains("half(2048 + 1) = 2048"), "{}", e.plain());
+    assert!(words(&e).contains("in which 2049 does not exist: it is rounded to 2048"), "{}", words(&e));
+    // N(t) = floor(t / (t + 1)) is 0, and the one row that there is stays.
+    let e = growth(&lane, 2050).unwrap();
+    assert!(e.value("m") == Some(0.0) && e.plain().contains("max(0, "), "{}", e.plain());
+}
+
+#[test]
+fn an_epsilon_in_the_mean_is_shown_as_it_is_computed() {
+    let lanes = vec![
+        lane("OVQ", "ovq", Params::default().with("n_max", 32).with("chunk", 64)),
+        lane("mean", "linear", Params::default().with("epsilon", 0.5).with("epsilon_at", "mean")),
+        lane("sum", "linear", Params::default().with("epsilon", 0.5)),
+    ];
+    let run = run(256, lanes, 0..=4);
+    let states = States::fixed(run.states.iter().cloned());
+    let exact = Exact::new(&states, true);
+    // Read 202 sees 203 writes: 203 x 0.5 = 101.5. After 4 chunks there are 256.
+    let chosen = Chosen { read: Some((202, true)), token: Some((10, true)), done: 4, step: None };
+    let told = |name: &str| equations(&lane_of(&run, name, 0), &exact, chosen);
+    let mean = told("mean");
+    assert_eq!(mean[0].value("t ε"), Some(101.5), "{:?}", mean[0].terms);
+    assert!(mean[0].plain().contains("203 × 0.5"), "{}", mean[0].plain());
+    let recalled = mean.iter().find(|e| e.heading.starts_with("Recalled")).unwrap();
+    assert!(recalled.plain().contains("256 × 0.5"), "{}", recalled.plain());
+    let sum = told("sum");
+    assert_eq!((sum[0].value("ε"), sum[0].value("t ε")), (Some(0.5), None));
+    assert!(sum.iter().all(|e| !e.plain().contains("t ε")));
+}
+
+#[test]
+fn a_read_that_the_lane_has_not_come_to_is_no_read_before_the_playhead() {
+    let none = States::default();
+    let exact = Exact::new(&none, true);
+    let of = |read: usize, by: bool| {
+        let chosen = Chosen { read: Some((read, by)), token: None, done: 1, step: None };
+        equations(&lane_of(&SHORT, "OVQ", 0), &exact, chosen).remove(0)
+    };
+    assert_eq!(of(63, false).heading, "Prediction of read 63 (the last that this lane has answered)");
+    // The playhead may stand at write 102: the lane's chunk is not whole.
+    assert!(words(&of(100, true)).contains("This lane has not answered it yet at the playhead"));
+}
+
+#[test]
+fn the_room_in_the_cache_is_not_called_what_the_chunk_is() {
+    let states = States::fixed(SHORT.states.iter().cloned());
+    let e = told(&lane_of(&SHORT, "LoLA", 0), &Exact::new(&states, true), "Selection", 100, 8);
+    assert_eq!((e.value("cache"), e.value("C")), (Some(32.0), None), "{}", e.plain());
+}
+
 #[test]
 fn every_layer_has_equations_for_what_is_selected_and_for_what_is_not() {
     for run in [&*SHORT, &*OTHER] {
@@ -393,6 +546,26 @@ fn slots_are_ranked_and_the_last_of_a_full_cache_is_the_next_to_go() {
     assert_eq!(ranks, (1..=128).collect::<Vec<_>>());
     let outside = said(&NEEDLE, Subject::Slot { lane: 1, write: 1080 }, 1088);
     assert!(outside.contains("It is not in the cache at this step."), "{outside}");
+}
+
+#[test]
+fn a_score_below_the_threshold_is_told_with_the_hand_that_keeps_its_pair() {
+    let of = |hands: Vec<Hand>| {
+        let params = Params::default().with("window", 64).with("cache", 32).with("chunk", 64);
+        run(512, vec![LaneSpec { hands, ..lane("LoLA", "lola", params) }], 0..=8)
+    };
+    let free = of(Vec::new());
+    let lola = lane_of(&free, "LoLA", 0);
+    // One that left the window in step 1 and was folded at once.
+    let write = (0..64).find(|&w| (0..8).all(|s| !lola.numbers("admitted", s).unwrap().contains(&(w as f64)))).unwrap();
+    let [token, slot] = [Subject::Token(write), Subject::Slot { lane: 0, write }];
+    assert!(!said(&free, token, 512).contains("a hand keeps it"));
+    let kept = of(vec![Hand { step: 1, kv_head: 0, what: Act::Keep { write } }]);
+    let text = said(&kept, token, 512);
+    assert!(text.contains("(a hand keeps it, whatever its score; threshold after it, of the others, "), "{text}");
+    assert!(!text.contains("(threshold after it"), "{text}");
+    let text = said(&kept, slot, 512);
+    assert!(text.contains(", of the pairs not kept by hand: a hand keeps this one, whatever its score"), "{text}");
 }
 
 #[test]

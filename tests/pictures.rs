@@ -32,7 +32,7 @@ use mnemoscope::app::picture::caption::session_hash;
 use mnemoscope::app::picture::film::{self, FilmError, Reel, Target};
 use mnemoscope::app::theme;
 use mnemoscope::panel::PANELS;
-use mnemoscope::session::{BackendChoice, CaptureSource, Session, Source};
+use mnemoscope::session::{BackendChoice, CaptureSource, Choice, Chosen, Session, Source};
 use roxmltree::Document;
 
 /// 512 tokens of the bundled capture, on the CPU, with a token selected, so that panels about one have something to show.
@@ -115,6 +115,55 @@ fn every_panel_is_a_document_of_its_own_in_both_themes() {
                 document.descendants().find(|n| n.has_tag_name(("http://purl.org/dc/elements/1.1/", "creator"))).and_then(|n| n.text());
             assert_eq!(creator, Some(concat!("Mnemoscope ", env!("CARGO_PKG_VERSION"))));
         }
+    }
+}
+
+/// The playhead after so many steps of 64, as `screenshot --step` and `animate` put it, once the window has come to rest.
+fn at_step(stage: &mut Stage, app: &mut App, step: usize) -> String {
+    app.ask(TimeCommand::Seek(64 * step).into());
+    stage.settle(app, &AtomicBool::new(false)).unwrap();
+    svg(stage, app)
+}
+
+/// A panel that waits until the playhead has stood still for a moment is waited for.
+#[test]
+fn the_numbers_of_a_formula_are_in_a_picture_of_a_step_before_the_end() {
+    let mut of_step = session();
+    of_step.view.read = None;
+    let mut stage = Stage::drawing(setting("formula", [900, 800], false)).unwrap();
+    let mut app = stage.app(of_step, None).unwrap();
+    stage.settle(&mut app, &AtomicBool::new(false)).unwrap();
+    for step in [5, 7, 4] {
+        let text = at_step(&mut stage, &mut app, step);
+        let document = Document::parse(&text).unwrap();
+        let words = texts(&document);
+        assert!(words.iter().all(|w| !w.contains("Waiting for") && !w.contains("being computed")), "step {step}: {words:?}");
+        let last = format!("of read {}", 64 * step - 1);
+        assert!(words.iter().any(|w| w.contains(&last)), "step {step}: {words:?}");
+        // What the lane recorded stands beside what its state before the chunk gives.
+        assert!(words.iter().any(|w| w.contains("recorded")), "step {step}: {words:?}");
+    }
+}
+
+#[test]
+fn rows_are_sorted_as_of_the_step_of_the_picture_and_every_time_alike() {
+    for by in ["by count", "by last use", "by similarity"] {
+        let sorted = || {
+            let mut session = session();
+            session.view.choices = Chosen::from([("assignments".to_owned(), Choice::from([("order".to_owned(), by.to_owned())]))]);
+            let mut stage = Stage::drawing(setting("assignments", [900, 420], false)).unwrap();
+            let mut app = stage.app(session, None).unwrap();
+            stage.settle(&mut app, &AtomicBool::new(false)).unwrap();
+            // The steps of a dictionary are counted from 0.
+            [3, 6].map(|step| (step - 1, at_step(&mut stage, &mut app, step)))
+        };
+        let (once, again) = (sorted(), sorted());
+        for (step, text) in &once {
+            let words = texts(&Document::parse(text).unwrap());
+            let of = format!("as of step {step}");
+            assert!(words.iter().any(|w| *w == of), "{by}: {of} is not among {words:?}");
+        }
+        assert!(once == again, "{by}: the same picture, byte for byte");
     }
 }
 

@@ -284,7 +284,8 @@ impl App {
         Ok(app)
     }
 
-    /// True when nothing is under way: no session being checked, no run computing, no read being weighed. For tests and pictures.
+    /// True when nothing is under way: no session being checked, no run computing, no read being weighed, nothing put off until the
+    /// playhead has stood still for a moment. For tests and pictures.
     #[must_use]
     pub fn at_rest(&self) -> bool {
         let asked = self.studies.running() || self.states.waiting() || self.recovering;

@@ -151,8 +151,11 @@ fn memories(look: &Look<'_>, lane: &LaneLook<'_>, index: &Residency, write: usiz
     if let (Some((step, v)), true) = (last, last != first) {
         facts.row("score last", format!("{} ({})", number(v), short(step)));
     }
-    if let Some(t) = done.checked_sub(1).and_then(|s| threshold_at(look, lane, s)) {
-        facts.row("admission threshold now", threshold(lane.plan.setup.params.size("cache"), t));
+    if let Some((step, t)) = done.checked_sub(1).and_then(|s| Some((s, threshold_at(look, lane, s)?))) {
+        let text = threshold(lane.plan.setup.params.size("cache"), t);
+        let head = lane.trace.channel("threshold").map_or(0, |c| head_of(c, look));
+        let kept = index.at(write, done) == Place::Cache && hand::keeps(&lane.plan.setup.hands, head, write, step);
+        facts.row("admission threshold now", if kept { format!("{text}; a hand keeps this one, whatever its score") } else { text });
     }
     if let Some(step) = index.entered(write).filter(|&s| s < done) {
         facts.row("admitted at", short(step));

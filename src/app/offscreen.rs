@@ -26,6 +26,14 @@ use crate::widget::baked;
 const TEXTURE_SIDE: usize = 8192;
 /// Frames in a row in which nothing was under way before the window counts as settled: sizes of texts and scroll bars settle late.
 const CALM: usize = 4;
+/// Seconds from one frame to the next, by the clock of the stage. What waits for a moment to pass waits by that clock, and a moment is
+/// a few frames.
+const SECONDS: f64 = 0.1;
+/// A frame that asks for another one within this time is not the last: something in it is still to come.
+const SOON: Duration = Duration::from_secs(1);
+/// The most frames of a window with nothing under way that are made because the one before asked for another: some never end (a cursor
+/// that blinks).
+const ASKED: usize = 240;
 
 /// Why a window does not come to rest.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -58,6 +66,8 @@ pub struct Stage {
     setting: Setting,
     ctx: Context,
     frames: u32,
+    /// The last frame asked for another one soon.
+    asks: bool,
     output: Option<FullOutput>,
     /// What paints. Without it there are pictures as SVG only.
     painter: Option<Painter>,
@@ -96,7 +106,7 @@ impl Stage {
         // The sentences for screen readers go into the description of a picture.
         ctx.enable_accesskit();
         baked::leave(&ctx, true);
-        Self { setting, ctx, frames: 0, output: None, painter: None, textures: Textures::default(), plots: Vec::new() }
+        Self { setting, ctx, frames: 0, asks: false, output: None, painter: None, textures: Textures::default(), plots: Vec::new() }
     }
 
     /// The window on a session, as this stage shows it. `path` is the session's file, if it has one.
@@ -158,12 +168,13 @@ impl Stage {
             screen_rect: Some(Rect::from_min_size(egui::Pos2::ZERO, vec2(width, height))),
             max_texture_side: Some(side),
             // A clock of its own, so that how fast this machine is decides nothing.
-            time: Some(f64::from(self.frames) / 60.0),
+            time: Some(f64::from(self.frames) * SECONDS),
             ..RawInput::default()
         };
         self.frames += 1;
         input.viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point = Some(self.setting.scale);
         let mut output = self.ctx.run_ui(input, |ui| app.frame(ui));
+        self.asks = output.viewport_output.get(&ViewportId::ROOT).is_some_and(|v| v.repaint_delay < SOON);
         self.plots = plots(&output).into_iter().map(|(_, words)| words).collect();
         match &mut self.painter {
             Some(painter) => painter.update(&output.textures_delta),
@@ -173,12 +184,12 @@ impl Stage {
         self.output = Some(output);
     }
 
-    /// Runs frames until the window has been at rest for a few; `cancel` ends it early.
+    /// Runs frames until the window has been at rest for a few that asked for no other; `cancel` ends it early.
     ///
     /// # Errors
     /// If the session cannot run, its run failed, or it was cancelled.
     pub fn settle(&mut self, app: &mut App, cancel: &AtomicBool) -> Result<(), Unsettled> {
-        let mut calm = 0;
+        let (mut calm, mut asked) = (0, 0);
         while calm < CALM {
             if cancel.load(Ordering::Relaxed) {
                 return Err(Unsettled::Cancelled);
@@ -188,11 +199,13 @@ impl Stage {
             if let Some(message) = failed {
                 return Err(Unsettled::Run(message));
             }
-            if app.complete() {
-                calm += 1;
-            } else {
+            if !app.complete() {
                 calm = 0;
                 std::thread::sleep(Duration::from_millis(2));
+            } else if self.asks && asked < ASKED {
+                (calm, asked) = (0, asked + 1);
+            } else {
+                calm += 1;
             }
         }
         // At rest with nothing on screen is no rest.

@@ -1,7 +1,7 @@
 //! Exact states for panels: a panel says which it wants by looking it up; the window asks the engine for those that it does not
 //! hold, and keeps those that were looked at last.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ pub struct States {
     wanted: RefCell<BTreeSet<At>>,
     /// What the engine was asked for last.
     asked: BTreeSet<At>,
+    /// The last frame in which a panel put something off.
+    put_off: Cell<Option<u64>>,
 }
 
 impl States {
@@ -50,9 +52,21 @@ impl States {
         self.held.range((lane, 0)..=(lane, chunks)).next_back().map(|(_, (state, _))| state)
     }
 
-    /// True if the engine has been asked for states that have not come.
+    /// Says that a panel has put off what it will show, until the playhead has stood still for a moment: what is on screen is not yet
+    /// what stays there. To be said in every frame in which that is so.
+    pub fn put_off(&self) {
+        self.put_off.set(Some(self.now));
+    }
+
+    /// True if the engine has been asked for states that have not come, or if in this frame or the last one a panel has put something
+    /// off (see [`States::put_off`]).
     #[must_use]
     pub fn waiting(&self) -> bool {
+        self.computing() || self.put_off.get().is_some_and(|frame| frame + 1 >= self.now)
+    }
+
+    /// True if the engine has been asked for states that have not come.
+    fn computing(&self) -> bool {
         self.asked.iter().any(|at| !self.held.contains_key(at))
     }
 
@@ -92,7 +106,7 @@ impl States {
             }
         }
         let missing: BTreeSet<At> = wanted.into_iter().filter(|at| !self.held.contains_key(at)).collect();
-        if missing == self.asked || (missing.is_empty() && !self.waiting()) {
+        if missing == self.asked || (missing.is_empty() && !self.computing()) {
             self.asked = missing;
             return None;
         }
@@ -126,6 +140,18 @@ mod tests {
         assert_eq!((states.before(0, 9).map(|s| s.position), states.before(0, 6).map(|s| s.position)), (Some(7), None));
         states.begin(5);
         assert!(states.before(0, 9).is_none());
+    }
+
+    #[test]
+    fn what_is_put_off_is_waited_for_until_a_frame_has_passed_without() {
+        let mut states = States::default();
+        assert!(!states.waiting());
+        states.put_off();
+        assert!(states.waiting(), "in the frame itself");
+        assert!(states.ask().is_none() && states.waiting(), "and until the end of the next");
+        states.put_off();
+        assert!(states.ask().is_none() && states.waiting());
+        assert!(states.ask().is_none() && !states.waiting(), "a frame has passed in which nobody put anything off");
     }
 
     #[test]

@@ -88,7 +88,8 @@ pub struct Cost {
     pub state_numbers: u64,
     /// Multiply-adds to write one token.
     pub write_madds: u64,
-    /// Multiply-adds to answer one read.
+    /// Multiply-adds to answer one read. Of its own chunk, where a layer keeps that whole, it sees what lies before it: half of it on
+    /// average.
     pub read_madds: u64,
 }
 

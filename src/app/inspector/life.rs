@@ -8,6 +8,7 @@ use crate::panel::Look;
 use crate::panel::formula::dictionary::assigned;
 use crate::panel::formula::exact::{Exact, LaneAt};
 use crate::panel::formula::layers::scores;
+use crate::session::hand;
 
 use super::page::Say;
 
@@ -229,7 +230,7 @@ fn memories(life: &mut Life, look: &Look<'_>, lane: &LaneAt<'_>, residency: &Res
     life.happened(at, Kind::Left, Say::new("Left the window in ").step(look, lane, leaves).t("."));
     let all = scores(lane, write, done);
     life.scores = all.iter().map(|(s, v)| (lane.written(s + 1), *v)).collect();
-    score_events(life, look, lane, &all);
+    score_events(life, look, lane, write, &all);
     let entered = residency.entered(write).filter(|s| *s < done);
     let left = residency.left(write).filter(|s| *s < done);
     let ids = |name: &str, step: usize| lane.numbers(name, step).unwrap_or_default().iter().map(|&id| id as usize).collect::<Vec<_>>();
@@ -266,14 +267,20 @@ fn memories(life: &mut Life, look: &Look<'_>, lane: &LaneAt<'_>, residency: &Res
 }
 
 /// The first score, the highest and the last.
-fn score_events(life: &mut Life, look: &Look<'_>, lane: &LaneAt<'_>, all: &[(usize, f64)]) {
+fn score_events(life: &mut Life, look: &Look<'_>, lane: &LaneAt<'_>, write: usize, all: &[(usize, f64)]) {
     let highest = all.iter().copied().reduce(|best, s| if s.1 > best.1 { s } else { best });
     let mut told: Vec<usize> = Vec::new();
     for (name, score) in [("First score", all.first().copied()), ("Highest score", highest), ("Last score", all.last().copied())] {
         let Some((step, value)) = score.filter(|(step, _)| !told.contains(step)) else { continue };
         told.push(step);
         let threshold = lane.number("threshold", step).filter(|t| t.is_finite());
-        let threshold = threshold.map_or_else(String::new, |t| format!(" (threshold after it {})", number(t as f32)));
+        let kept = hand::keeps(&lane.plan.setup.hands, lane.kv, write, step);
+        let threshold = match threshold.map(|t| number(t as f32)) {
+            Some(t) if kept => format!(" (a hand keeps it, whatever its score; threshold after it, of the others, {t})"),
+            Some(t) => format!(" (threshold after it {t})"),
+            None if kept => " (a hand keeps it, whatever its score)".to_owned(),
+            None => String::new(),
+        };
         let say = Say::new(format!("{name} {} in ", number(value as f32))).step(look, lane, step).t(format!("{threshold}."));
         life.happened(lane.written(step + 1), Kind::Scored, say);
     }

@@ -8,6 +8,9 @@ use crate::session::hand;
 
 use super::page::{Page, Say};
 
+/// What is said of a threshold beside the score of a pair that it does not hold for.
+const KEPT: &str = ", of the pairs not kept by hand: a hand keeps this one, whatever its score";
+
 /// The page of the pair `write` in the cache of a lane.
 #[must_use]
 pub fn page(look: &Look<'_>, index: &mut Index, lane: &LaneAt<'_>, write: usize) -> Page {
@@ -55,7 +58,8 @@ pub fn page(look: &Look<'_>, index: &mut Index, lane: &LaneAt<'_>, write: usize)
     page.fact("rank", format!("{} of {}, by that score", place + 1, ranked.len()));
     // Infinite where every pair is kept by hand.
     if let Some(threshold) = lane.number("threshold", step).filter(|t| t.is_finite()) {
-        page.fact("admission threshold", number(threshold as f32));
+        let kept = hand::keeps(&lane.plan.setup.hands, lane.kv, write, step);
+        page.fact("admission threshold", format!("{}{}", number(threshold as f32), if kept { KEPT } else { "" }));
     }
     next(&mut page, look, lane, (write, done), &ranked, cached.len() < room);
     page

@@ -79,7 +79,10 @@ fn of_lane(page: &mut Page, look: &Look<'_>, lane: &LaneAt<'_>, chunk: usize) {
         page.fact(format!("founders ({})", founders.len()), Say::default().tokens(look, &founders, 6));
     }
     if let Some(margin) = lane.number("select_margin", chunk) {
-        page.fact("margin of the choice", if margin.is_finite() { number(margin as f32) } else { "nothing had to be chosen".to_owned() });
+        // Infinite where all or none founded, or were admitted, and where chance decided.
+        let random = lane.plan.kind.name() == "ovq" && lane.plan.setup.params.choice("founding") == "random";
+        let without = if random { "none: chance chose the founders" } else { "nothing had to be chosen" };
+        page.fact("margin of the choice", if margin.is_finite() { number(margin as f32) } else { without.to_owned() });
     }
     moves(page, look, lane, chunk);
     if let Some(threshold) = lane.number("threshold", chunk) {

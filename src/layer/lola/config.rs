@@ -157,11 +157,13 @@ impl Config {
         }
     }
 
-    /// LAYERS.md, "Numbers that must hold", and the multiply-adds of the formulas as they stand.
+    /// LAYERS.md, "Numbers that must hold", and the multiply-adds of the formulas as they stand. A read sees the window, the cache and,
+    /// of its own chunk, the pairs before it: half a chunk on average, as for OVQ. There is room for a whole one.
     pub(super) fn cost(&self, setup: &Setup) -> Cost {
         let features = feature::feature_dim(super::NAME, setup).unwrap_or(setup.stream.key_dim());
         let (dk, dv, d) = (setup.stream.key_dim() as u64, setup.stream.value_dim() as u64, features as u64);
         let pairs = (self.window + self.chunk + self.cache).min(self.writes) as u64;
+        let seen = (self.window + self.cache + self.chunk.min(self.writes).div_ceil(2)).min(self.writes) as u64;
         let linear = d * (dv + 1);
         // Every pair is folded once, and scored once in each update it is a candidate of.
         let times = 1 + self.cached(self.steps()).div_ceil(self.chunk) as u64;
@@ -184,7 +186,7 @@ impl Config {
         Cost {
             state_numbers: pairs * (dk + dv) + linear + sums,
             write_madds: linear + phi + scored,
-            read_madds: pairs * (dk + dv) + linear + phi,
+            read_madds: seen * (dk + dv) + linear + phi,
         }
     }
 }

@@ -293,8 +293,8 @@ impl LayerKind for OvqKind {
             state_numbers: n_max * (dk + dv + 1) + chunk * (dk + dv),
             // Similarity to every centroid, then one row moved.
             write_madds: n * dk + dk + dv + founding,
-            // Logits and values of every centroid and, on average, half the chunk.
-            read_madds: (n + chunk.div_ceil(2)) * (dk + dv),
+            // Logits and values of every centroid and of the chunk's own pairs that the read sees: half a chunk, on average.
+            read_madds: (n + chunk.min(setup.stream.writes() as u64).div_ceil(2)) * (dk + dv),
         }
     }
 

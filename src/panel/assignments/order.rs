@@ -236,6 +236,7 @@ impl Sorting {
             Some((held, order)) if *held == key(order.chunks) => {
                 let age = ui.input(|i| i.time) - self.made_at;
                 if (0.0..STAYS).contains(&age) {
+                    look.states.put_off();
                     let left = std::time::Duration::from_secs_f64(STAYS - age);
                     ui.ctx().request_repaint_after(left);
                     return;

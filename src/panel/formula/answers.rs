@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::layer::effective::Store;
+use crate::layer::real::EPSILON;
 use crate::panel::Subject;
 use crate::panel::common::token_name;
 
@@ -37,6 +38,23 @@ fn fine_term(e: &mut Equation, symbol: &str, value: f64, what: impl Into<String>
     e.named(symbol, &fine(value), format!("{value}"), what, panel)
 }
 
+/// What is added to phi.s over `t` writes, by its sign and by its number: where linear attention adds the epsilon to the mean over
+/// them, it is t times as much.
+pub(super) fn epsilon(lane: &LaneAt<'_>, t: usize) -> (String, String) {
+    // The usual epsilon is written as everybody writes it.
+    let number = |x: f64| if x.to_bits() == EPSILON.to_bits() { r"\t<1e−6>".to_owned() } else { num(x) };
+    let params = &lane.plan.setup.params;
+    if lane.plan.kind.name() != "linear" {
+        return (r"\eps".to_owned(), number(EPSILON));
+    }
+    let value = number(params.float("epsilon"));
+    if params.choice("epsilon_at") == "mean" {
+        (r"t \eps".to_owned(), format!(r"{} \times {value}", num(t as f64)))
+    } else {
+        (r"\eps".to_owned(), value)
+    }
+}
+
 /// How a store is named in a formula, and the panel that draws it.
 fn store(store: Store) -> (&'static str, Option<&'static str>) {
     match store {
@@ -66,11 +84,14 @@ pub(super) fn mixed(lane: &LaneAt<'_>, read: usize, mix: &Mix, heading: String) 
         "lola" => e.line(
             r"\b<o> = \frac<\sum_<i> e^<\beta \b<q>*\b<k>_i> \b<v>_i + w \phi(\b<q>)^<\t<T>> \b<H>><\sum_<i> e^<\beta \b<q>*\b<k>_i> + w \phi(\b<q>)^<\t<T>> \b<s> + \eps>",
         ),
-        "linear" => e.line(r"\b<o> = \frac<\phi(\b<q>)^<\t<T>> \b<H>><\phi(\b<q>)^<\t<T>> \b<s> + \eps>"),
+        "linear" => {
+            let (sign, _) = epsilon(lane, 0);
+            e.line(&format!(r"\b<o> = \frac<\phi(\b<q>)^<\t<T>> \b<H>><\phi(\b<q>)^<\t<T>> \b<s> + {sign}>"));
+        }
         _ => e.line(&format!(r"\b<o> = \sum_<i> p_i \b<v>_i~\t<    >p_i = \frac<1><Z> e^<\beta \b<q>*\b<k>_i - {TOP}>")),
     }
     if lane.plan.kind.name() == "linear" {
-        ratio(&mut e, mix);
+        ratio(&mut e, lane, lane.after(read).unwrap_or_default(), mix);
     } else {
         shares(&mut e, lane, mix);
     }
@@ -82,8 +103,8 @@ pub(super) fn mixed(lane: &LaneAt<'_>, read: usize, mix: &Mix, heading: String) 
     e
 }
 
-/// The numerator and the normaliser of linear attention.
-fn ratio(e: &mut Equation, mix: &Mix) {
+/// The numerator and the normaliser of linear attention, of a read that sees `t` writes.
+fn ratio(e: &mut Equation, lane: &LaneAt<'_>, t: usize, mix: &Mix) {
     let part = mix.parts.first().map_or(0.0, |p| norm(&p.adds) * mix.normaliser);
     let top = e.term(
         r"|\phi(\b<q>)^<\t<T>> \b<H>|",
@@ -97,8 +118,13 @@ fn ratio(e: &mut Equation, mix: &Mix) {
         "how much has been written under keys like this query: phi(q) times the sum s of the features of all keys",
         Some("reads"),
     );
-    let eps =
-        e.term(r"\eps", mix.epsilon, "keeps an empty state from dividing by zero (t times as much where it is added to the mean)", None);
+    let (sign, number) = epsilon(lane, t);
+    let what = if lane.plan.setup.params.choice("epsilon_at") == "mean" {
+        "keeps an empty state from dividing by zero; added to the mean over the t writes that the read sees, it is t times as much in the sum"
+    } else {
+        "keeps an empty state from dividing by zero"
+    };
+    let eps = e.named(&sign, &number, mix.epsilon.to_string(), what, None);
     e.line(&format!(
         r"|\b<o>| = \frac<{}><{} + {}> = \frac<{}><{} + {}>~ = {}",
         top.s,

@@ -81,6 +81,17 @@ pub fn assigned(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usize) -> Option<As
     Some(Assigned { row, founded, similarity, margin, nearest, second })
 }
 
+/// Of the chunk of an OVQ lane's write, the least similar token that founded no row, and its similarity, both by the trace: the one
+/// that spread-maximising founding refused first. `None` where every token of the chunk founded a row.
+#[must_use]
+pub fn refused(lane: &LaneAt<'_>, write: usize) -> Option<(usize, f64)> {
+    let (step, is_new) = (write / lane.chunk(), lane.wholes("is_new"));
+    let others = (lane.written(step)..lane.written(step + 1)).filter(|w| is_new.get(*w) == Some(&0));
+    let others = others.filter_map(|w| Some((w, lane.number("similarity", w)?)));
+    // Of equal ones the first: the lower index wins.
+    others.reduce(|first, next| if next.1 < first.1 { next } else { first })
+}
+
 /// The similarity of a key to every row before step `step`.
 fn similarities(lane: &LaneAt<'_>, exact: &Exact<'_>, key: &[f64], step: usize) -> Option<Vec<f64>> {
     if lane.plan.kind.name() == "vq" {
@@ -116,6 +127,8 @@ pub struct Update {
     pub moved: f64,
     /// How far its value moved.
     pub value_moved: f64,
+    /// The length of its key once it had moved, where it was then scaled back to length 1.
+    pub scaled: Option<f64>,
     /// How far the key after is from where the formula puts it.
     pub off: f64,
 }
@@ -150,9 +163,9 @@ pub fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> 
     let mut step_to = key.clone();
     add(&mut step_to, &put, -1.0);
     add(&mut put, &step_to, rate);
-    if params.flag("normalise_centroids") {
-        let length = norm(&put).max(1e-12);
-        put.iter_mut().for_each(|x| *x /= length);
+    let scaled = params.flag("normalise_centroids").then(|| norm(&put));
+    if let Some(length) = scaled {
+        put.iter_mut().for_each(|x| *x /= length.max(1e-12));
     }
     Some(Update {
         row,
@@ -164,6 +177,7 @@ pub fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> 
         value: [norm(old.1.row(row)), norm(&value), norm(new.1.row(row))],
         moved: distance(old.0.row(row), new.0.row(row)),
         value_moved: distance(old.1.row(row), new.1.row(row)),
+        scaled,
         off: distance(&put, new.0.row(row)),
     })
 }

@@ -95,7 +95,7 @@ impl Rest {
     /// Seconds that count as a moment.
     const MOMENT: f64 = 0.2;
 
-    /// True if it has; the window is painted again when it will have.
+    /// True if it has; until it has, the window is not at rest, and it is painted again when it will have.
     pub fn rested(&mut self, ui: &eframe::egui::Ui, look: &Look<'_>) -> bool {
         let now = ui.input(|i| i.time);
         let first = self.since.is_none();
@@ -109,6 +109,7 @@ impl Rest {
         (self.writes, self.reached) = (look.writes, look.reached);
         let left = Self::MOMENT - (now - self.since.unwrap_or(now));
         if left > 1e-9 {
+            look.states.put_off();
             ui.ctx().request_repaint_after(std::time::Duration::from_secs_f64(left));
         }
         left <= 1e-9

@@ -39,11 +39,11 @@ pub fn equations(lane: &LaneAt<'_>, exact: &Exact<'_>, chosen: Chosen) -> Vec<Eq
         all.push(e);
     }
     if let Some((read, by)) = chosen.read {
-        let which = selected(by, "the last before the playhead");
+        let which = selected(by, "the last that this lane has answered");
         let heading = |what: &str| format!("{what} of read {read} ({which})");
         if lane.after(read).is_some_and(|after| after > lane.written(chosen.done)) {
             let mut later = Equation::new(heading("Answer"));
-            later.say("The playhead stands before this read.");
+            later.say("This lane has not answered it yet at the playhead: it answers the reads of a chunk when the chunk is whole.");
             all.push(later);
         } else if matches!(name, "deltanet" | "gated_deltanet" | "mamba2") {
             all.push(state_read(lane, exact, read, heading("Answer")));

@@ -26,9 +26,9 @@ use layers::Chosen;
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "The formula of a lane's layer, and below each line the same with the numbers of this moment in place of the symbols.\n\n\
-Of which read and which token: the selected ones. Without a selection, of the last read before the playhead, and of the newest token that founded a centroid or was admitted to the cache. With a step selected, its growth is told too.\n\n\
+Of which read and which token: the selected ones. Without a selection, of the last read that the lane has answered at the playhead (it answers the reads of a chunk when the chunk is whole), and of the newest token that founded a centroid or was admitted to the cache. With a step selected, its growth is told too.\n\n\
 How to read it: bold letters are vectors (q a query, k a key, v a value, o an output, Dk and Dv a centroid's key and value) or the state (H and s of linear attention and LoLA, S of the delta rule and Mamba-2); \
-other letters are numbers; bars are lengths. φ is the feature map, β the logit scale, c a count, n rows in use, N the room for them, t writes so far, m the rows that a chunk founds, ε = 1e-6 (of linear attention as set, and t times as much where it is added to the mean over t writes). z_max, the largest logit, is taken out of every exponent, so that nothing overflows, and changes no share.\n\n\
+other letters are numbers; bars are lengths. φ is the feature map, β the logit scale, c a count, n rows in use, N the room for them, t writes so far, m the rows that a chunk founds, ε = 1e-6 (of linear attention as set, and t ε where it is added to the mean over t writes). z_max, the largest logit, is taken out of every exponent, so that nothing overflows, and changes no share.\n\n\
 Hover for what a term is, with its symbol and its exact value; click it, and the panel that draws it comes to the front.\n\n\
 Where the numbers come from: choices, similarities, scores, errors and outputs are those of the trace; what is made of the memory itself comes from the exact state before the step, which the engine gives out, and is computed in float64. \
 Where neither has a value, none is shown.";

@@ -1,5 +1,6 @@
 //! The equations of a token's way into a dictionary: assignment or founding, growth, update.
 
+use crate::layer::ovq::Counting;
 use crate::panel::Subject;
 
 use super::dictionary;
@@ -26,19 +27,7 @@ pub(super) fn dictionary_write(lane: &LaneAt<'_>, exact: &Exact<'_>, write: usiz
     let first = !fixed && step == 0;
     let sim = similarity(&mut e, at.similarity, fixed, first);
     if at.founded {
-        let m = e.term(
-            r"\t<margin>",
-            lane.number("select_margin", step).unwrap_or(f64::NAN),
-            "how much more similar the chunk's first token was that founded no row (channel select_margin)",
-            None,
-        );
-        let j = &row.v;
-        e.line(&format!(r"\b<Dk>_<{j}> \to \b<k>, ~ \b<Dv>_<{j}> \to \b<v>, ~ c_<{j}> \to 1~\t< (and 1 more for each later member)>"));
-        let most = if first { "" } else { r"\t<max>_<j> " };
-        e.line(&format!(r"{most}{} = {}~\t<,  founding margin >{}", sim.s, sim.v, m.v));
-        if write == 0 {
-            e.say("The first key founds row 0, whatever its similarity, which is to itself.");
-        }
+        founding(&mut e, lane, write, &row, (&sim, at.similarity));
     } else if first {
         e.line(&format!("{} = {}", row.s, row.v));
         e.line(&format!("{} = {}", sim.s, sim.v));
@@ -69,6 +58,48 @@ fn similarity(e: &mut Equation, value: f64, fixed: bool, first: bool) -> Shown {
         (false, false) => (r"\b<k>*\b<Dk>", "the similarity to the nearest centroid before the chunk (channel similarity)"),
     };
     e.term(symbol, value, what, Some("assignments"))
+}
+
+/// The lines of a token that founded a row. Its similarity is given as it is shown, and as a number.
+fn founding(e: &mut Equation, lane: &LaneAt<'_>, write: usize, row: &Shown, (sim, similarity): (&Shown, f64)) {
+    let step = write / lane.chunk();
+    let j = &row.v;
+    e.line(&format!(r"\b<Dk>_<{j}> \to \b<k>, ~ \b<Dv>_<{j}> \to \b<v>, ~ c_<{j}> \to 1~\t< (and 1 more for each later member)>"));
+    let most = if step == 0 { "" } else { r"\t<max>_<j> " };
+    e.line(&format!("{most}{} = {}", sim.s, sim.v));
+    if write == 0 {
+        e.say("The first key founds row 0, whatever its similarity, which is to itself.");
+        return;
+    }
+    match lane.plan.setup.params.choice("founding") {
+        "random" => e.say("Chance chose it: random founding does not look at similarities, so there is no margin."),
+        "farthest-point" => {
+            let what = "the smallest gap in similarity between a founder of the chunk and the runner-up of its round, over all its rounds (channel select_margin)";
+            if let Some(gap) = lane.number("select_margin", step).filter(|m| m.is_finite()) {
+                let m = e.term(r"\t<founding margin of the chunk>", gap, what, None);
+                e.line(&format!("{} = {}", m.s, m.v));
+            }
+            e.say(
+                "It was the least similar to every centroid and to the founders of the chunk that were chosen before it; how near the next was in its round is not in the trace.",
+            );
+        }
+        _ => founding_margin(e, lane, write, (sim, similarity)),
+    }
+}
+
+/// By how much a founder was less similar than the token of its chunk that was refused first.
+fn founding_margin(e: &mut Equation, lane: &LaneAt<'_>, write: usize, (sim, similarity): (&Shown, f64)) {
+    let Some((other, least)) = dictionary::refused(lane, write) else {
+        e.say("Every token of its chunk founded a row: none was refused, and there is no margin.");
+        return;
+    };
+    let to = if write < lane.chunk() { r"\b<k>_<0>" } else { r"\b<Dk>" };
+    let what = "the similarity of the least similar token of the chunk that founded no row (channel similarity)";
+    let refused = e.term(&format!(r"\b<k>_<{other}>*{to}"), least, what, Some("assignments"));
+    e.selects(Subject::Token(other));
+    let m = e.term(r"\t<margin>", least - similarity, "how much more similar the chunk's first token was that founded no row", None);
+    let own = if similarity < 0.0 { format!("({})", sim.v) } else { sim.v.clone() };
+    e.line(&format!("{} = {} - {} ~= {} - {own} ~= {}", m.s, refused.s, sim.s, refused.v, m.v));
 }
 
 /// The lines of a token that went to the row that was nearest.
@@ -120,10 +151,9 @@ pub fn growth(lane: &LaneAt<'_>, step: usize) -> Option<Equation> {
     let before = e.term("n", g.before as f64, "rows in use before the chunk", Some("growth"));
     let m = e.term("m", g.after.saturating_sub(g.before) as f64, "rows founded in the chunk", Some("growth"));
     let after = e.term(r"n\t<'>", g.after as f64, "rows in use after the chunk (channel sizes)", Some("growth"));
-    e.line(&format!(
-        r"{} = {} - {} = {} - {} = {}~\t<,  >{} = {} + {} = {}",
-        m.s, target.s, before.s, target.v, before.v, m.v, after.s, before.v, m.v, after.v
-    ));
+    let difference = |a: &str, b: &str| if g.target < g.before { format!(r"\t<max>(0, {a} - {b})") } else { format!("{a} - {b}") };
+    let (by_name, by_number) = (difference(&target.s, &before.s), difference(&target.v, &before.v));
+    e.line(&format!(r"{} = {by_name} = {by_number} = {}~\t<,  >{} = {} + {} = {}", m.s, m.v, after.s, before.v, m.v, after.v));
     if lane.plan.setup.hands.is_empty() && g.after.saturating_sub(g.before) != g.target.saturating_sub(g.before) {
         e.say(format!("A chunk founds at most one row a write ({} here), and the first chunk at least one.", g.writes));
     }
@@ -151,7 +181,13 @@ fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> Equa
     e.selects(subject);
     let after = e.term(r"c\t<'>", u.after as f64, "its count after", Some("counts"));
     e.selects(subject);
-    e.line(&format!("{} = {} + {} = {} + {} = {}", after.s, before.s, m.s, before.v, m.v, after.v));
+    let sum = u.before + u.members.len();
+    if sum != u.after && Counting::of(&lane.plan.setup.params) == Counting::Half {
+        e.line(&format!(r"{} = \t<half>({} + {}) = \t<half>({} + {}) = {}", after.s, before.s, m.s, before.v, m.v, after.v));
+        e.say(format!("Counts are half floats here, in which {sum} does not exist: it is rounded to {}, the nearest that does.", u.after));
+    } else {
+        e.line(&format!("{} = {} + {} = {} + {} = {}", after.s, before.s, m.s, before.v, m.v, after.v));
+    }
     let constant = lane.plan.setup.params.choice("rate") == "constant";
     let rate = e.term("r", u.rate, "how far the row goes towards the mean of these tokens", None);
     if constant {
@@ -162,6 +198,11 @@ fn update(lane: &LaneAt<'_>, exact: &Exact<'_>, row: usize, step: usize) -> Equa
     for (symbol, [old, mean, new], moved, what) in [(r"\b<Dk>", u.key, u.moved, "key"), (r"\b<Dv>", u.value, u.value_moved, "value")] {
         let letter = if what == "key" { r"\b<k>" } else { r"\b<v>" };
         e.line(&format!(r"{symbol} \to {symbol} + {} (\t<mean >{letter} - {symbol})", rate.v));
+        if let Some(length) = u.scaled.filter(|_| what == "key") {
+            let l =
+                e.term(r"\t<length>", length, "the length of the row's key once it has moved, before it is scaled back to length 1", None);
+            e.line(&format!(r"\t<then scaled to length 1: >{symbol} \to \frac<{symbol}><{}> = \frac<{symbol}><{}>", l.s, l.v));
+        }
         let o = e.term(&format!("|{symbol}|"), old, format!("the length of the row's {what} before"), None);
         let mean = e.term(&format!(r"|\t<mean >{letter}|"), mean, format!("the length of the mean of the tokens' {what}s"), None);
         let n = e.term(&format!(r"|{symbol}\t<'>|"), new, format!("the length of the row's {what} after"), None);

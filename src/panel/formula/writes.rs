@@ -1,10 +1,11 @@
 //! The equations of a token's write and of its recall: the delta rule, the linear state, the score and the selection of a sparse cache.
 
+use super::answers::epsilon;
 use super::equation::{Equation, num};
 use super::exact::{Exact, LaneAt, norm};
 use super::layers::missing;
 use super::{mixing, recurrence};
-use crate::layer::real::EPSILON;
+use crate::layer::lola::config::{Config, Recorded};
 use crate::session::hand;
 
 /// The write of a recurrent layer.
@@ -74,13 +75,12 @@ fn sre(lane: &LaneAt<'_>, r: &mixing::SelfRecall, heading: String, recorded: Opt
         panel,
     );
     if let Some(phi_s) = r.phi_s {
-        e.line(r"\t<SRE>(\b<k>, \b<v>) = |\frac<\phi(\b<k>)^<\t<T>> \b<H>><\phi(\b<k>)^<\t<T>> \b<s> + \eps> - \b<v>|^<2>");
+        let (sign, eps) = epsilon(lane, lane.written(r.chunks));
+        e.line(&format!(r"\t<SRE>(\b<k>, \b<v>) = |\frac<\phi(\b<k>)^<\t<T>> \b<H>><\phi(\b<k>)^<\t<T>> \b<s> + {sign}> - \b<v>|^<2>"));
         let top = e.term(r"|\phi(\b<k>)^<\t<T>> \b<H>|", r.numerator, "the length of the numerator", panel);
         let below = e.term(r"\phi(\b<k>)^<\t<T>> \b<s>", phi_s, "how much has been folded under keys like this one", panel);
         let got = e.term(r"|\b<r>|", r.recalled, "the length of what is recalled, r", panel);
-        // The usual epsilon is written as everybody writes it.
-        let eps = if r.epsilon.to_bits() == EPSILON.to_bits() { r"\t<1e−6>".to_owned() } else { num(r.epsilon) };
-        let (by_name, by_number) = (format!(r"\frac<{}><{} + \eps>", top.s, below.s), format!(r"\frac<{}><{} + {eps}>", top.v, below.v));
+        let (by_name, by_number) = (format!(r"\frac<{}><{} + {sign}>", top.s, below.s), format!(r"\frac<{}><{} + {eps}>", top.v, below.v));
         e.line(&format!("{} = {by_name} ~= {by_number} ~= {}", got.s, got.v));
     } else {
         e.line(r"\t<SRE>(\b<k>, \b<v>) = |\b<S>^<\t<T>> \b<k> - \b<v>|^<2>");
@@ -173,14 +173,18 @@ fn selection(lane: &LaneAt<'_>, write: usize, step: usize, score: f64, heading: 
     let mut e = Equation::new(format!("{heading}, step {step}"));
     let size = lane.plan.setup.params.size("cache");
     let candidates = lane.numbers("candidates", step).map_or(0, |c| c.len());
-    let cache = e.term("C", size as f64, "the room in the sparse cache (the parameter cache)", Some("residency"));
+    // Not C: that is the chunk.
+    let cache = e.term(r"\t<cache>", size as f64, "the room in the sparse cache (the parameter cache)", Some("residency"));
     let number = e.term(
-        "n",
+        r"\t<candidates>",
         candidates as f64,
         "the candidates of the step that the trace holds: the cached pairs and those that leave the window",
         Some("sre"),
     );
-    e.line(&format!(r"\t<kept> = \t<the >{} = {}\t< largest of >{} = {}\t< scores>", cache.s, cache.v, number.s, number.v));
+    e.line(&format!(r"\t<kept> = \t<the >{} = {}\t< largest of >{}\t< >{}", cache.s, cache.v, number.v, number.s));
+    if Config::new(&lane.plan.setup).recorded == Recorded::Leaving {
+        e.say("The trace holds only those that leave the window; the pairs in the cache were candidates too.");
+    }
     let own = e.term(r"\t<score>", score, "the token's own score", Some("sre"));
     let hands = &lane.plan.setup.hands;
     let mut ids = lane.numbers("candidates", step).unwrap_or_default().into_iter();
