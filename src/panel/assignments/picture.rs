@@ -193,14 +193,31 @@ impl PartialEq for Group {
 mod tests {
     use super::*;
     use crate::panel::assignments::order::Order;
+    use crate::stream::{Labels, StreamParts, Targets};
     use eframe::egui::{Color32, Visuals};
+    use ndarray::Array3;
+
+    /// A stream whose tokens have no roles.
+    fn unmarked(writes: usize) -> Stream {
+        let rows = Array3::zeros((1, writes, 1));
+        let parts = StreamParts {
+            keys: rows.clone(),
+            values: rows,
+            queries: Array3::zeros((1, 0, 1)),
+            after: Vec::new(),
+            beta: 1.0,
+            targets: Targets::None,
+            labels: Labels::default(),
+        };
+        Stream::new(parts).unwrap()
+    }
 
     /// Between two founders, a token apart: the ring of the first is whole, on both sides of the playhead, and the second leaves no ink.
     #[test]
     fn a_founder_after_the_playhead_leaves_no_ink() {
         const T: usize = 2048;
         let (seen, covered) = (64, 128);
-        let stream = &crate::app::testing::plan(T, 64).stream;
+        let stream = &unmarked(T);
         // No other token has a row: none is drawn.
         let (mut assignments, mut is_new) = (vec![-1; covered], vec![0; covered]);
         (assignments[63], assignments[64]) = (62, 700);
