@@ -487,7 +487,10 @@ mod tests {
         let words = |first, seen| no_read_words((first, 203), (seen, 1100), ("ev", 32));
         let start = "No read has been answered yet: the first of 203 reads comes after write";
         assert_eq!(words(40, 39), format!("{start} 40."));
-        assert_eq!(words(1, 31), format!("{start} 1, but ev answers reads chunk by chunk, and this one's, of 32 writes, is over at write 32."));
+        assert_eq!(
+            words(1, 31),
+            format!("{start} 1, but ev answers reads chunk by chunk, and this one's, of 32 writes, is over at write 32.")
+        );
         // 33 is the first write of the second chunk, 32 the last of the first; the stream ends within its last chunk.
         assert!(words(32, 32).ends_with("is over at write 32.") && words(33, 40).ends_with("is over at write 64."));
         assert!(words(1099, 1099).ends_with("is over at write 1100."), "{}", words(1099, 1099));

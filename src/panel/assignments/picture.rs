@@ -147,13 +147,7 @@ pub fn tokens(rows: &Rows<'_>, covered: usize, stream: &Stream, area: Area<'_>, 
 
 /// The columns at the playhead ([`Area::edge`]) with the first `seen` tokens alone, as they look among the `total` points of the first
 /// `covered` tokens.
-fn edge_of(
-    rows: &Rows<'_>,
-    [seen, covered]: [usize; 2],
-    total: usize,
-    stream: &Stream,
-    (area, ink): (Area<'_>, Ink),
-) -> ColorImage {
+fn edge_of(rows: &Rows<'_>, [seen, covered]: [usize; 2], total: usize, stream: &Stream, (area, ink): (Area<'_>, Ink)) -> ColorImage {
     let columns = area.edge(seen);
     let near = area.near(&columns, covered);
     let mut all = points(rows, near.start.min(seen)..seen, stream, area);
