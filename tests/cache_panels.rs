@@ -444,6 +444,24 @@ fn novelty_is_asked_for_once_where_it_is_quick_and_only_when_told_where_it_is_no
 }
 
 #[test]
+fn chunks_that_are_no_steps_are_called_chunks() {
+    let of =
+        |name: &str, chunk: i64| LaneSpec::new(name, "lola", Params::default().with("window", 128).with("chunk", chunk).with("cache", 64));
+    let run = Run::new(bundled(), vec![of("fine", 32), of("coarse", 64)]);
+    assert_eq!(run.plan.step, 32);
+    for (lane, seen, noun) in [(0, "50 of 64", "steps"), (1, "25 of 32", "chunks")] {
+        let harness = |view| {
+            let mut shown = Shown::new("residency", &run);
+            (shown.lanes, shown.writes) = (vec![lane], 1600);
+            harness(shown, view, true)
+        };
+        harness("Map").get_by_label_contains(&format!("Residency of 2048 tokens over {seen} {noun}."));
+        harness("Occupancy").get_by_label_contains(&format!("Occupancy of the memories over {seen} {noun}:"));
+        harness("Age").get_by_label_contains(&format!("pairs in the cache after {} {noun}", &seen[..2]));
+    }
+}
+
+#[test]
 fn occupancy_and_ages_are_told_in_a_sentence() {
     let harness = |view| harness(at("residency", &CAPTURE, 1600, None), view, true);
     harness("Occupancy").get_by_label_contains("64 tokens in the window, 128 in the cache, 1408 in the state");

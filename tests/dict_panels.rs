@@ -350,6 +350,10 @@ fn rows_are_sorted_as_of_a_step_that_is_said() {
     let mut window = sorted(&CAPTURE, &[0], 1600, "by count", USUAL, false);
     window.get_by_label("as of step 24");
     let counts = counts(&CAPTURE, 0, 1600);
+    // The centroids that there are at the playhead, not those of the whole run, for which the axis has room.
+    let there = counts.len();
+    assert!(there < self::counts(&CAPTURE, 0, 2048).len());
+    place(&window, &format!("Assignments of 1600 tokens to {there} centroids by count"));
     let fullest = (0..counts.len()).min_by_key(|&r| (std::cmp::Reverse(counts[r]), r)).unwrap();
     // The lowest row of the margin is the fullest.
     let rect = place(&window, "centroids by count, founders ringed, at write 1600");

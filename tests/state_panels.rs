@@ -206,7 +206,7 @@ fn the_spectrum_says_what_the_study_found_before_the_playhead() {
     let sample = finding.samples.iter().rfind(|s| s.chunks <= 25).unwrap();
     let rank = mnemoscope::widget::ticks::number(sample.effective_rank);
     let said = label(&harness, "Rank of the state of lane LoLA");
-    assert!(said.ends_with(&format!("the effective rank is {rank}")), "{said}");
+    assert!(said.ends_with(&format!("; after step 24 the effective rank is {rank}")), "{said}");
     // The norm of the replayed state is that of the engine's own.
     let state = &run.states.iter().find(|(at, _)| *at == (0, 25)).unwrap().1;
     let values = &state.array("state").unwrap().values;
@@ -217,6 +217,29 @@ fn the_spectrum_says_what_the_study_found_before_the_playhead() {
     harness.run();
     harness.get_by_label("The singular values are being sought.");
     assert_eq!(harness.state().commands, [Command::Study(StudyCommand::Spectrum(Ask::Follow { lane: 2, head: 0 }))]);
+}
+
+#[test]
+fn the_spectrum_of_a_sample_says_which_step_it_is_of() {
+    let run = &*LONG;
+    let finding = run.studies.spectrum.of(&run.plan, 0, 0).unwrap();
+    assert!(finding.planned < finding.chunks, "an even sample, not every step");
+    // A playhead that stands one step after a sample, where there is none.
+    let place = finding.samples.windows(2).rposition(|two| two[1].chunks > two[0].chunks + 1).unwrap();
+    let sample = &finding.samples[place];
+    let lane = &run.plan.lanes[0];
+    let mut shown = of_state(run);
+    (shown.lanes, shown.writes) = (vec![0], (sample.chunks + 1) * lane.setup.chunk);
+    let mut harness = harness(shown, SIZE, true);
+    harness.get_by_label("Spectrum").click();
+    harness.run();
+    let after = mnemoscope::panel::common::chunk_short(&run.plan, lane, sample.chunks - 1);
+    for (plot, figure, value) in [("Size", "norm", sample.frobenius), ("Rank", "effective rank", sample.effective_rank)] {
+        let said = label(&harness, &format!("{plot} of the state of lane linear"));
+        let value = mnemoscope::widget::ticks::number(value);
+        assert!(said.ends_with(&format!("; after {after} the {figure} is {value}")), "{said}");
+        assert!(!said.contains("playhead"), "{said}");
+    }
 }
 
 #[test]

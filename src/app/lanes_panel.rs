@@ -255,6 +255,12 @@ impl<'a> LaneRow<'a> {
             ui.strong(kind.title());
             ui.label(kind.about());
             ui.weak("A click selects it, two clicks rename it; drag it to another place.");
+            ui.weak(params::DOTS);
+            if let Some(twin) = twin {
+                ui.weak(format!(
+                    "≠ under a parameter: {twin}, the nearest lane above of the same layer, has another value, which is said."
+                ));
+            }
         });
         let subtitle = match twin {
             Some(twin) if differences.is_empty() => format!("as {twin}"),
@@ -471,8 +477,14 @@ fn mark(ui: &mut Ui, differences: &[Difference], name: &str, twin: Option<&str>)
     ui.horizontal(|ui| {
         ui.add_space(12.0);
         let text = RichText::new(format!("≠ {twin} has {}", difference.theirs)).small();
-        ui.add(Label::new(text).truncate());
+        ui.add(Label::new(text).truncate().show_tooltip_when_elided(false)).on_hover_text(differs(difference, twin));
     });
+}
+
+/// The same in a sentence.
+fn differs(difference: &Difference, twin: &str) -> String {
+    let Difference { title, own, theirs, .. } = difference;
+    format!("{title} is {own} here and {theirs} in {twin}, the nearest lane above of the same layer, which this one is compared with")
 }
 
 /// What was done to the stream for a lane.
@@ -489,6 +501,13 @@ fn notes(ui: &mut Ui, lane: Option<&PlanLane>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_from_the_twin_is_a_sentence_with_both_values() {
+        let difference = Difference { name: "n_max", title: "centroids", own: "512".to_owned(), theirs: "409".to_owned() };
+        let said = differs(&difference, "OVQ");
+        assert!(said.starts_with("centroids is 512 here and 409 in OVQ, the nearest lane above of the same layer"), "{said}");
+    }
 
     #[test]
     fn the_palette_has_a_colour_for_every_lane_that_may_run() {

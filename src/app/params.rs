@@ -50,7 +50,7 @@ pub fn row(ui: &mut Ui, row: Row<'_>) -> Option<Change> {
                 ui.add(Label::new(spec.title).truncate().selectable(false).sense(Sense::hover()))
             })
             .inner;
-        name.on_hover_ui(|ui| help(ui, spec));
+        name.on_hover_ui(|ui| help(ui, &row, changed));
         if !is_text(spec)
             && let Some(change) = control(ui, &row)
         {
@@ -87,11 +87,28 @@ fn dot(ui: &mut Ui, row: &Row<'_>, changed: bool) -> bool {
     ui.painter().circle_filled(rect.center(), 3.0, theme::accent(ui.visuals().dark_mode));
     let name = format!("Default {}", accessible_name(row.owner, row.spec));
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &name));
-    let default = row.spec.default_value().map_or_else(|| "auto".to_owned(), |v| v.to_string());
-    response.on_hover_text(format!("Changed. Click for the default: {default}")).on_hover_cursor(CursorIcon::PointingHand).clicked()
+    let hint = format!("{}. A click on the dot puts the default back", set_here(row));
+    response.on_hover_text(hint).on_hover_cursor(CursorIcon::PointingHand).clicked()
 }
 
-fn help(ui: &mut Ui, spec: &ParamSpec) {
+/// What a parameter that is not the default's is set to, in words: `window is set to 256 here; its default is 64`. Of a text only that it
+/// is another one.
+fn set_here(row: &Row<'_>) -> String {
+    let title = row.spec.title;
+    if is_text(row.spec) {
+        return format!("{title} is another text than the default's");
+    }
+    let own = row.value.map_or_else(|| "auto".to_owned(), ToString::to_string);
+    let default = row.spec.default_value().map_or_else(|| "auto".to_owned(), |v| v.to_string());
+    format!("{title} is set to {own} here; its default is {default}")
+}
+
+/// What the dots before parameters mean, for a tooltip of what they belong to.
+pub const DOTS: &str =
+    "A blue dot before a parameter: it is set to something else than its default. A click on the dot puts the default back.";
+
+fn help(ui: &mut Ui, row: &Row<'_>, changed: bool) {
+    let spec = row.spec;
     ui.strong(format!("{}  ({})", spec.title, spec.name));
     ui.label(spec.doc);
     let limits = match spec.kind {
@@ -103,6 +120,9 @@ fn help(ui: &mut Ui, spec: &ParamSpec) {
         ParamKind::Text { max_bytes, .. } => format!("text of at most {max_bytes} bytes"),
     };
     ui.weak(limits);
+    if changed {
+        ui.label(format!("{}: hence the dot before it.", set_here(row)));
+    }
 }
 
 fn control(ui: &mut Ui, row: &Row<'_>) -> Option<Change> {
@@ -252,7 +272,18 @@ fn choice(ui: &mut Ui, row: &Row<'_>, name: &str, options: &[(&str, &str)]) -> O
 
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use super::{Row, set_here, short};
+    use crate::layer::kind;
+    use crate::param::ParamValue;
+
+    #[test]
+    fn the_dot_says_what_is_set_and_what_the_default_is() {
+        let spec = kind("lola").unwrap().params().iter().find(|p| p.name == "window").unwrap();
+        let default = spec.default_value().unwrap();
+        let value = ParamValue::Int(4321);
+        let row = Row { owner: "LoLA", spec, value: Some(&value), used: None };
+        assert_eq!(set_here(&row), format!("{} is set to 4321 here; its default is {default}", spec.title));
+    }
 
     #[test]
     fn numbers_are_short_and_not_wrong() {

@@ -7,7 +7,8 @@
 use std::sync::{Arc, Weak};
 
 use eframe::egui::{
-    self, Align, Align2, Color32, CursorIcon, FontId, Id, Layout, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2,
+    self, Align, Align2, Color32, CursorIcon, FontId, Id, Label, Layout, Rect, RichText, Role, Sense, Shape, Stroke, StrokeKind, TextStyle,
+    Ui, WidgetInfo, pos2, vec2,
 };
 
 use crate::app::bookmarks;
@@ -270,18 +271,56 @@ fn controls(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: &Selection, co
             commands.push(Command::Time(TimeCommand::Speed(speed)));
         }
         ui.add_space(10.0);
-        ui.strong(format!("{} of {} steps done", time.step_index(), time.steps()));
-        ui.weak(format!("{} of {} writes", time.writes(), time.total()));
-        if time.reached() < time.total() {
-            ui.weak(format!("(computed to {})", time.reached()));
-        }
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if let Some(write) = selection.current() {
-                ui.label(describe(plan, write));
-            } else {
-                ui.weak(format!("{} a step", crate::panel::common::plural(time.step(), "write", "writes")));
-            }
-        });
+        said(ui, plan, time, selection);
+    });
+}
+
+/// Room between what is said of the time and of the token, at least.
+const APART: f32 = 10.0;
+/// A token with less room than this is not named: two or three letters of it say nothing.
+const LEAST: f32 = 48.0;
+
+/// Which of the words about the time have room beside those at the right end: `[steps, writes, computed, right]` are their widths. Where all
+/// have none, the writes go first, then how far the run is; after that the words at the right end are cut, and then the steps.
+fn fit(room: f32, [steps, writes, computed, right]: [f32; 4], gap: f32) -> [bool; 2] {
+    let with = |word: f32| if word > 0.0 { gap + word } else { 0.0 };
+    let left = room - right - APART - steps;
+    [left >= with(writes) + with(computed), left >= with(computed)]
+}
+
+/// Where the playhead stands, how far the run is, and at the right end the token that is looked at. Nothing lies over anything else: what
+/// has no room is on hover.
+fn said(ui: &mut Ui, plan: &Plan, time: &Timeline, selection: &Selection) {
+    let steps = format!("{} of {} steps done", time.step_index(), time.steps());
+    let writes = format!("{} of {} writes", time.writes(), time.total());
+    let computed = if time.reached() < time.total() { format!("(computed to {})", time.reached()) } else { String::new() };
+    let token = selection.current().map(|write| describe(plan, write));
+    let is_token = token.is_some();
+    let right = token.unwrap_or_else(|| format!("{} a step", crate::panel::common::plural(time.step(), "write", "writes")));
+    let font = TextStyle::Body.resolve(ui.style());
+    let width = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x.ceil() + 1.0;
+    let widths = [&steps, &writes, &computed, &right].map(|text| if text.is_empty() { 0.0 } else { width(text) });
+    let [has_writes, has_computed] = fit(ui.available_width(), widths, ui.spacing().item_spacing.x);
+    let label = ui.add(Label::new(RichText::new(&steps).strong()).truncate().show_tooltip_when_elided(false));
+    if has_writes {
+        ui.weak(&writes);
+    }
+    if has_computed && !computed.is_empty() {
+        ui.weak(&computed);
+    }
+    let has_right = ui.available_width() >= LEAST + APART;
+    label.on_hover_ui(|ui| {
+        let rest = if has_right { "" } else { right.as_str() };
+        let all = [steps.as_str(), &writes, &computed, rest].into_iter().filter(|text| !text.is_empty());
+        ui.label(all.collect::<Vec<_>>().join(", "));
+    });
+    if !has_right {
+        return;
+    }
+    ui.add_space(APART - ui.spacing().item_spacing.x);
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let text = RichText::new(right);
+        ui.add(Label::new(if is_token { text } else { text.weak() }).truncate());
     });
 }
 
@@ -404,6 +443,64 @@ mod tests {
         assert_eq!(scale.write(500.0), None);
         assert_eq!((scale.boundary(0.0), scale.boundary(300.0), scale.boundary(900.0)), (0, 1000, 2000));
         assert_eq!(scale.write(scale.x(1234) + 0.05), Some(1234));
+    }
+
+    #[test]
+    fn the_writes_give_way_first_and_then_how_far_the_run_is() {
+        // 120, 110, 130 and 150 points wide, 3 apart, 10 before the last: 526 in all, 413 without the writes, 280 without both.
+        let widths = [120.0, 110.0, 130.0, 150.0];
+        assert_eq!(
+            [526.0, 525.0, 413.0, 412.0, 100.0].map(|room| fit(room, widths, 3.0)),
+            [[true, true], [false, true], [false, true], [false, false], [false, false]]
+        );
+        // A run that is over says nothing of how far it is.
+        assert_eq!([393.0, 392.0].map(|room| fit(room, [120.0, 110.0, 0.0, 150.0], 3.0)), [[true, true], [false, true]]);
+    }
+
+    /// The texts of the row over the timeline at this width, each with the rectangle in which it is seen.
+    fn row(width: f32, reached: usize) -> Vec<(String, Rect)> {
+        let (plan, selection) = (plan(2048, 64), Selection { token: Some(1705), ..Selection::default() });
+        let mut time = Timeline::new(2048, 64, None, 16.0, false);
+        time.reach(reached);
+        time.command(TimeCommand::End);
+        let ctx = egui::Context::default();
+        let screen = Rect::from_min_size(pos2(0.0, 0.0), vec2(width, 200.0));
+        let draw = || {
+            let input = egui::RawInput { screen_rect: Some(screen), ..egui::RawInput::default() };
+            let mut output = ctx.run_ui(input, |ui| controls(ui, &plan, &time, &selection, &mut Vec::new()));
+            output.textures_delta.clear();
+            std::mem::take(&mut output.shapes)
+        };
+        // Sizes are known from the second frame on.
+        draw();
+        let text = |shape: egui::epaint::ClippedShape| match shape.shape {
+            Shape::Text(text) => {
+                let seen = text.visual_bounding_rect().intersect(shape.clip_rect);
+                Some((text.galley.text().to_owned(), seen))
+            }
+            _ => None,
+        };
+        draw().into_iter().filter_map(text).collect()
+    }
+
+    #[test]
+    fn nothing_over_the_timeline_lies_over_anything_else_at_any_width() {
+        for width in [480.0, 560.0, 640.0, 700.0, 760.0, 820.0, 900.0, 1400.0] {
+            for reached in [2048, 1024] {
+                let texts = row(width, reached);
+                assert!(texts.iter().any(|(text, _)| text.ends_with("of 32 steps done")), "{width}: {texts:?}");
+                for (i, (text, place)) in texts.iter().enumerate() {
+                    assert!(place.right() <= width + 0.5, "{width}: {text} at {place}");
+                    for (other, beside) in &texts[i + 1..] {
+                        assert!(!place.shrink(0.5).intersects(*beside), "{width}: {text} at {place}, {other} at {beside}");
+                    }
+                }
+            }
+        }
+        let has = |texts: &[(String, Rect)], word: &str| texts.iter().any(|(text, _)| text.contains(word));
+        let (wide, narrow) = (row(1400.0, 1024), row(700.0, 2048));
+        assert!(has(&wide, "1024 of 2048 writes") && has(&wide, "(computed to 1024)") && has(&wide, "token 1705"));
+        assert!(!has(&narrow, "writes") && has(&narrow, "token 1705"));
     }
 
     #[test]

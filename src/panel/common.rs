@@ -1,5 +1,6 @@
 //! What several panels need: which lanes have a channel, words for a token, keys for caches.
 
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use eframe::egui::{
@@ -16,6 +17,7 @@ use crate::trace::{Channel, Heads};
 use crate::widget::chart::{Chart, SMALL};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::Ink;
+use crate::widget::ticks::grouped;
 
 /// What a picture made from a lane's trace depends on; with anything else that it depends on beside it.
 #[derive(Debug, Clone)]
@@ -85,6 +87,21 @@ pub fn paint_until(ui: &Ui, chart: &Chart, texture: &TextureHandle, until: f64) 
     let mut rect = chart.rect;
     rect.set_width(rect.width() * share);
     let uv = Rect::from_min_max(pos2(0.0, 0.0), pos2(share, 1.0));
+    chart.painter(ui).image(texture.id(), rect, uv, eframe::egui::Color32::WHITE);
+}
+
+/// Draws the columns `shown` of a plot area that is `width` pixels wide, from a picture whose first column is column `first` of it.
+///
+/// What is larger than a pixel must not be cut where the playhead is, nor may half a mark of what comes after it be seen: there the columns
+/// in which both meet are taken from a picture of their own.
+pub fn paint_columns(ui: &Ui, chart: &Chart, texture: &TextureHandle, shown: Range<usize>, (first, width): (usize, usize)) {
+    if shown.is_empty() {
+        return;
+    }
+    let side = |column: usize| chart.rect.left() + chart.rect.width() * column as f32 / width.max(1) as f32;
+    let rect = Rect::from_x_y_ranges(side(shown.start)..=side(shown.end), chart.rect.y_range());
+    let share = |column: usize| column.saturating_sub(first) as f32 / texture.size()[0].max(1) as f32;
+    let uv = Rect::from_min_max(pos2(share(shown.start), 0.0), pos2(share(shown.end), 1.0));
     chart.painter(ui).image(texture.id(), rect, uv, eframe::egui::Color32::WHITE);
 }
 
@@ -191,11 +208,32 @@ pub fn own_steps(look: &Look<'_>, lane: usize) -> Option<(String, String)> {
     ))
 }
 
-/// Says when the first read comes, where the playhead is before it.
+/// Says when the first read comes, where none is answered: the playhead is before it, or the chunk that it is in is not over.
 #[must_use]
 pub fn no_read_yet(stream: &Stream) -> String {
     let first = stream.after().first().copied().unwrap_or(0);
-    format!("No read has been answered yet: the first of {} comes after write {first}.", plural(stream.reads(), "read", "reads"))
+    let reads = plural(stream.reads(), "read", "reads");
+    format!("No read has been answered yet: the first of {reads} comes after write {first}, and is answered when its chunk is over.")
+}
+
+/// The same of one lane, whose chunk is known: of a read that is there already it says for how many writes it waits.
+#[must_use]
+pub fn no_read_in(look: &Look<'_>, lane: usize) -> String {
+    let (stream, plan) = (&look.plan.stream, look.lanes[lane].plan);
+    let first = stream.after().first().map_or(0, |after| *after as usize);
+    no_read_words((first, stream.reads()), (look.writes, stream.writes()), (&plan.name, plan.setup.chunk))
+}
+
+/// `first` is after how many writes the first of `reads` comes, `seen` how many of `all` writes there are; a lane by its name and chunk.
+fn no_read_words((first, reads): (usize, usize), (seen, all): (usize, usize), (lane, chunk): (&str, usize)) -> String {
+    let reads = plural(reads, "read", "reads");
+    let start = format!("No read has been answered yet: the first of {reads} comes after write {}", grouped(first as u64));
+    if seen < first {
+        return format!("{start}.");
+    }
+    let end = (first.max(1).div_ceil(chunk.max(1)) * chunk).min(all);
+    let own = plural(chunk, "write", "writes");
+    format!("{start}, but {lane} answers reads chunk by chunk, and this one's, of {own}, is over at write {}.", grouped(end as u64))
 }
 
 /// A small square of a lane's colour.
@@ -362,12 +400,17 @@ pub fn whole_link(ui: &mut Ui, text: impl Into<RichText>) -> Response {
     response
 }
 
-/// A ring in the colour of the selection around a point.
+/// The radius of the ring around what is selected, and the width of the paper under its line.
+const RING_RADIUS: f32 = 6.5;
+const RING_PAPER: f32 = 3.5;
+
+/// A ring in the colour of the selection around a point, which may reach beyond the plot.
 pub fn select_ring(ui: &Ui, chart: &Chart, at: Pos2) {
     let ink = Ink::of(ui);
-    let painter = ui.painter().with_clip_rect(chart.rect.expand(7.0).intersect(ui.clip_rect()));
-    painter.circle_stroke(at, 6.5, Stroke::new(3.5, ink.paper));
-    painter.circle_stroke(at, 6.5, Stroke::new(1.8, ink.select));
+    // A point on the edge of the plot has its whole ring.
+    let painter = ui.painter().with_clip_rect(chart.rect.expand(RING_RADIUS + RING_PAPER / 2.0 + 0.5).intersect(ui.clip_rect()));
+    painter.circle_stroke(at, RING_RADIUS, Stroke::new(RING_PAPER, ink.paper));
+    painter.circle_stroke(at, RING_RADIUS, Stroke::new(1.8, ink.select));
 }
 
 /// The playhead, and where a moment is pinned that one too, dashed, with its letter A: for charts whose x axis is time.
@@ -391,10 +434,10 @@ pub fn playheads(ui: &Ui, look: &Look<'_>, chart: &Chart, x_of: impl Fn(usize) -
     chart.playhead(ui, x_of(look.writes));
 }
 
-/// `1 row`, `2 rows`.
+/// `1 row`, `2 rows`, `65 536 rows`.
 #[must_use]
 pub fn plural(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
+    format!("{} {}", grouped(n as u64), if n == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -437,6 +480,47 @@ mod tests {
         assert_eq!(name(3, 0), "C256's chunk 0 (steps 0–7, 256 tokens)");
         let short = |lane: usize| chunk_short(&plan, &plan.lanes[lane], 5);
         assert_eq!((short(0).as_str(), short(1).as_str()), ("step 5", "chunk 5"));
+    }
+
+    #[test]
+    fn a_read_that_waits_for_its_chunk_is_not_said_to_come_later() {
+        let words = |first, seen| no_read_words((first, 203), (seen, 1100), ("ev", 32));
+        let start = "No read has been answered yet: the first of 203 reads comes after write";
+        assert_eq!(words(40, 39), format!("{start} 40."));
+        assert_eq!(
+            words(1, 31),
+            format!("{start} 1, but ev answers reads chunk by chunk, and this one's, of 32 writes, is over at write 32.")
+        );
+        // 33 is the first write of the second chunk, 32 the last of the first; the stream ends within its last chunk.
+        assert!(words(32, 32).ends_with("is over at write 32.") && words(33, 40).ends_with("is over at write 64."));
+        assert!(words(1099, 1099).ends_with("is over at write 1100."), "{}", words(1099, 1099));
+    }
+
+    #[test]
+    fn numbers_before_a_noun_are_in_groups_like_all_others() {
+        assert_eq!((plural(1, "token", "tokens"), plural(0, "token", "tokens")), ("1 token".to_owned(), "0 tokens".to_owned()));
+        assert_eq!(plural(2048, "token", "tokens"), "2048 tokens");
+        assert_eq!(plural(65_536, "token", "tokens"), "65\u{a0}536 tokens");
+    }
+
+    #[test]
+    fn the_ring_around_a_point_on_the_edge_is_whole() {
+        use crate::widget::chart::Axis;
+        use eframe::egui::{Context, RawInput};
+        let ctx = Context::default();
+        let mut output = ctx.run_ui(RawInput::default(), |ui| {
+            let rect = Rect::from_min_size(pos2(40.0, 40.0), vec2(200.0, 100.0));
+            let chart = Chart { rect, x: Axis::count("step", 4), y: Axis::count("token", 4) };
+            ui.set_clip_rect(rect.expand(50.0));
+            select_ring(ui, &chart, rect.right_center());
+        });
+        output.textures_delta.clear();
+        let ring = |shape: &&eframe::egui::epaint::ClippedShape| matches!(shape.shape, eframe::egui::Shape::Circle(_));
+        let rings: Vec<_> = output.shapes.iter().filter(ring).collect();
+        assert_eq!(rings.len(), 2);
+        for shape in rings {
+            assert!(shape.clip_rect.contains_rect(shape.shape.visual_bounding_rect()), "{shape:?}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use eframe::egui::{Stroke, TextureHandle, Ui, vec2};
 
 use super::common::{
-    Canvas, Key, canvas, cover, crowd, facts, head_of, lanes_with, no_read_yet, paint_until, plural, point_at, words, writes_seen,
+    Canvas, Key, canvas, cover, crowd, facts, head_of, lanes_with, no_read_in, paint_until, plural, point_at, words, writes_seen,
 };
 use super::row::glued;
 use super::{LaneChoice, Look, Panel};
@@ -51,7 +51,7 @@ impl Panel for Shares {
         let reads = look.plan.stream.reads();
         let seen = seen(look, lane, channel.len());
         if seen == 0 {
-            words(ui, &no_read_yet(&look.plan.stream));
+            words(ui, &no_read_in(look, lane));
             return;
         }
         let ink = Ink::of(ui);

@@ -3,6 +3,8 @@
 //! The picture is made once and drawn as a texture; where its points lie in a column depends only on that column, so that the part
 //! before a playhead can be shown without making it again. How large marks are depends on how many there are nearby.
 
+use std::ops::Range;
+
 use eframe::egui::{Color32, ColorImage};
 
 /// How a point is drawn.
@@ -56,18 +58,67 @@ pub fn draw_field(width: usize, height: usize, scale: f32, points: &[Point], ink
     draw_by(width, height, scale, points, inks, &Stamps::field(points.len(), [width, height], scale))
 }
 
+/// A part of a picture, for its columns at an edge in time: see [`draw_field_part`].
+#[derive(Debug, Clone)]
+pub struct Part<'a> {
+    /// The columns of the whole picture that are drawn.
+    pub columns: Range<usize>,
+    /// The points in and near these columns ([`neighbourhood`]), in the places that they have in the whole picture.
+    pub points: &'a [Point],
+    /// How many of them, the first ones, are drawn; the others only count as neighbours.
+    pub drawn: usize,
+    /// How many points the whole picture has.
+    pub total: usize,
+}
+
+/// Columns of the picture that [`draw_field`] makes of `width` x `height` pixels, without the ink of some of its points: those that are
+/// drawn are as they are in the whole picture, to the pixel.
+#[must_use]
+pub fn draw_field_part([width, height]: [usize; 2], scale: f32, part: &Part<'_>, inks: Inks) -> ColorImage {
+    let crowds = Crowds::of(part.points, [width, height], scale);
+    let drawn = &part.points[..part.drawn.min(part.points.len())];
+    draw_columns((part.columns.clone(), height), scale, drawn, inks, &Stamps::field(part.total, [width, height], scale), &crowds)
+}
+
+/// How far the ink of a point reaches from it, in whole pixels of a picture with `scale` of them a point of the screen: beyond that no
+/// mark of any kind leaves any.
+#[must_use]
+pub fn reach(scale: f32) -> usize {
+    ((DIAMOND[0] + 1.0 + HALF_LINE) * scale + 0.5).ceil() as usize
+}
+
+/// How far from a column points lie that have a part in how marks in it look, in whole pixels.
+#[must_use]
+pub fn neighbourhood(scale: f32) -> usize {
+    reach(scale) + (PLACE * scale).ceil() as usize
+}
+
 fn draw_by(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks, stamps: &Stamps) -> ColorImage {
+    draw_columns((0..width, height), scale, points, inks, stamps, &Crowds::of(points, [width, height], scale))
+}
+
+/// Draws these columns of a picture; `points` are in places of the whole one.
+fn draw_columns(
+    (columns, height): (Range<usize>, usize),
+    scale: f32,
+    points: &[Point],
+    inks: Inks,
+    stamps: &Stamps,
+    crowds: &Crowds,
+) -> ColorImage {
+    let width = columns.len();
+    let left = columns.start as f32;
     let mut picture = Picture { width, height, ink: vec![0.0; width * height], pixels: Vec::new() };
     for point in points.iter().filter(|p| p.mark == Mark::Plain) {
-        stamps.press([width, height], [point.x, point.y], |pixel, ink| picture.ink[pixel] += ink);
+        stamps.press([width, height], [point.x - left, point.y], |pixel, ink| picture.ink[pixel] += ink);
     }
     picture.settle(inks.plain);
-    let crowds = Crowds::of(points, [width, height], scale);
     for mark in [Mark::Diamond, Mark::RingedDiamond, Mark::Ring] {
-        for point in points.iter().filter(|p| p.mark == mark) {
-            let (radius, strength) = if mark == Mark::Ring { (0.0, 1.0) } else { diamond(crowds.at(point)) };
+        for whole in points.iter().filter(|p| p.mark == mark) {
+            let (radius, strength) = if mark == Mark::Ring { (0.0, 1.0) } else { diamond(crowds.at(whole)) };
+            let point = &Point { x: whole.x - left, ..*whole };
             if mark != Mark::Diamond {
-                let (r, half) = (if mark == Mark::Ring { RING } else { (radius + 1.0).max(RING) } * scale, 0.55 * scale);
+                let (r, half) = (if mark == Mark::Ring { RING } else { (radius + 1.0).max(RING) } * scale, HALF_LINE * scale);
                 picture.over(point, r + half + 0.5, inks.ring, |dx, dy| half + 0.5 - (dx.hypot(dy) - r).abs());
             }
             if mark != Mark::Ring {
@@ -83,6 +134,8 @@ fn draw_by(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks
 
 /// The radius of a ring, in points of the screen.
 const RING: f32 = 2.6;
+/// Half the width of its line.
+const HALF_LINE: f32 = 0.55;
 /// The largest and the smallest radius of a diamond.
 const DIAMOND: [f32; 2] = [3.4, 1.0];
 /// How much of a crowded place diamonds cover at most, as long as they can still be made smaller.
@@ -370,6 +423,49 @@ mod tests {
             all.iter().sum::<f64>() / all.len() as f64
         };
         assert!(mean(220..380) > 1.5 * mean(20..180));
+    }
+
+    #[test]
+    fn a_part_of_a_picture_is_that_picture_without_the_points_that_are_left_out() {
+        let scale = 1.5;
+        let all: Vec<Point> = (0..4000)
+            .map(|i| {
+                let mark = match i % 97 {
+                    0 => Mark::Ring,
+                    1 => Mark::Diamond,
+                    2 => Mark::RingedDiamond,
+                    _ => Mark::Plain,
+                };
+                Point { x: i as f32 * 0.1 + 0.05, y: (i * 53 % 200) as f32 + 0.3, mark }
+            })
+            .collect();
+        let (size, seen) = ([400, 200], 1987);
+        let edge = 198.7_f32;
+        assert!(all[seen - 1].x < edge && all[seen].x > edge);
+        let whole = draw_field(400, 200, scale, &all, INKS);
+        let columns = 198 - reach(scale)..199 + reach(scale);
+        let near = |from: f32| all.partition_point(|p| p.x < from);
+        let from = near(columns.start as f32 - neighbourhood(scale) as f32);
+        let until = near(columns.end as f32 + neighbourhood(scale) as f32);
+        let part = Part { columns: columns.clone(), points: &all[from..until], drawn: seen - from, total: all.len() };
+        let part = draw_field_part(size, scale, &part, INKS);
+        assert_eq!(part.size, [columns.len(), 200]);
+        // What it should be: all points as they are in the whole picture, but the later ones without ink.
+        let crowds = Crowds::of(&all, size, scale);
+        let stamps = Stamps::field(all.len(), size, scale);
+        let expected = draw_columns((0..400, 200), scale, &all[..seen], INKS, &stamps, &crowds);
+        for y in 0..200 {
+            for x in 0..400 {
+                let shown = match x {
+                    _ if x < columns.start => whole.pixels[y * 400 + x],
+                    _ if x < columns.end => part.pixels[y * columns.len() + x - columns.start],
+                    _ => Color32::TRANSPARENT,
+                };
+                assert_eq!(shown, expected.pixels[y * 400 + x], "{x}, {y}");
+            }
+        }
+        // The part matters: the whole picture has ink of later points before the edge.
+        assert!((0..200).any(|y| (columns.start..198).any(|x| whole.pixels[y * 400 + x] != expected.pixels[y * 400 + x])));
     }
 
     #[test]

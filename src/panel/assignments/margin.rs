@@ -14,13 +14,14 @@ const BAND: f32 = 4.0;
 /// What answers the pointer, left of the plot.
 const REACH: f32 = 30.0;
 
-/// Draws the margin; hovering it tells of the row at that height, a click selects it.
+/// Draws the margin; hovering it tells of the row at that height, a click selects it. Of `highest` rows on the axis there are `now` at the
+/// playhead.
 pub fn show(
     ui: &Ui,
     look: &Look<'_>,
     lane: usize,
     chart: &Chart,
-    (rows, seen, highest): (&Rows<'_>, usize, usize),
+    (rows, seen, [now, highest]): (&Rows<'_>, usize, [usize; 2]),
     marked: Option<usize>,
     commands: &mut Vec<Command>,
 ) {
@@ -30,7 +31,7 @@ pub fn show(
     // Like the plot that it belongs to no stop of the Tab key; were it one, the plot's second response (the lasso's) would follow it
     // under the same id, and Tab would go to and fro between the two for ever.
     let response = ui.interact(area, ui.scope_id().with("margin of rows"), Sense::CLICK);
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Margin of the {}", plural(highest, "row", "rows"))));
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Margin of the {}", plural(now, "row", "rows"))));
     let band = Rect::from_min_max(pos2(left - 1.0 - BAND, y.min), pos2(left - 1.0, y.max));
     let painter = ui.painter();
     painter.rect_filled(band, 1.0, blend(ink.paper, ink.text, if response.hovered() { 0.3 } else { 0.14 }));
@@ -52,10 +53,11 @@ pub fn show(
     if let Some(last) = members().next_back() {
         told.push(("last", token_name(&look.plan.stream, last)));
     } else {
-        told.push(("state", "holds no token before the playhead".to_owned()));
+        let text = if row < now { "holds no token before the playhead" } else { "not founded before the playhead" };
+        told.push(("state", text.to_owned()));
     }
     if let Some(order) = rows.order {
-        told.push(("rank", format!("{place} from below, as of step {}", order.chunks.saturating_sub(1))));
+        told.push(("rank", format!("{place} from below, as of {}", rows.as_of(order))));
     }
     let each = highest as f32 / (chart.rect.height() * ui.pixels_per_point()).max(1.0);
     if each > 1.0 {

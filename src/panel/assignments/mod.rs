@@ -4,14 +4,14 @@ mod margin;
 mod order;
 mod picture;
 
-use eframe::egui::{ComboBox, Response, RichText, Stroke, TextureHandle, Ui, vec2};
+use eframe::egui::{ComboBox, Response, RichText, Stroke, Ui, vec2};
 use ndarray::ArrayView2;
 
 use self::order::{By, Order, Placed, Sorting};
-use self::picture::{Area, Group, group, tokens};
+use self::picture::{Drawn, Pictures};
 use super::common::{
-    Canvas, Key, canvas, chunk_short, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, nothing_written, paint_until,
-    playheads, plural, point_at, role_name, select_ring, texture, token_name, words, writes_seen,
+    chunk_noun, chunk_short, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, nothing_written, playheads, plural,
+    point_at, role_name, select_ring, token_name, words, writes_seen,
 };
 use super::growth::{n_max, rows_after};
 use super::{LaneChoice, Look, Panel, Subject};
@@ -21,7 +21,6 @@ use crate::session::hand;
 use crate::session::plan::PlanLane;
 use crate::stream::Stream;
 use crate::trace::LaneTrace;
-use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::lasso::Lasso;
 use crate::widget::palette::{Ink, blend};
@@ -48,16 +47,7 @@ pub struct Assignments {
     lane: LaneChoice,
     sorting: Sorting,
     lasso: Lasso,
-    picture: Cached<Key<(Canvas, usize, Option<u64>)>, Picture>,
-    group: Cached<Key<(Canvas, usize, Option<u64>, Group)>, Picture>,
-}
-
-struct Picture(TextureHandle);
-
-impl std::fmt::Debug for Picture {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Picture")
-    }
+    pictures: Pictures,
 }
 
 /// The fixed codebook of a lane [N, dk], where its layer is given one: its rows are no part of any state.
@@ -90,6 +80,8 @@ struct Rows<'a> {
     order: Option<&'a Order>,
     /// The rows that hands delete in this head, each with the number of chunks after which it is gone, where that is by the playhead.
     deleted: &'a [(usize, usize)],
+    /// What the lane's chunks are called: `step` or `chunk`.
+    noun: &'static str,
 }
 
 impl Rows<'_> {
@@ -105,7 +97,7 @@ impl Rows<'_> {
     /// What a row holds of the first `seen` writes, in words.
     fn holds(&self, row: usize, seen: usize) -> String {
         if let Some((_, step)) = self.deleted.iter().find(|(deleted, _)| *deleted == row) {
-            return format!("nothing: deleted by hand after {}", plural(*step, "step", "steps"));
+            return format!("nothing: deleted by hand after {}", plural(*step, self.noun, &format!("{}s", self.noun)));
         }
         plural(self.assignments[..seen].iter().filter(|r| usize::try_from(**r) == Ok(row)).count(), "token", "tokens")
     }
@@ -118,6 +110,11 @@ impl Rows<'_> {
     /// Where a write is drawn.
     fn place(&self, write: usize) -> Option<usize> {
         self.row(write).map(|r| self.place_of(r))
+    }
+
+    /// Of which of the lane's chunks the order is: `step 24`.
+    fn as_of(&self, order: &Order) -> String {
+        format!("{} {}", self.noun, order.chunks.saturating_sub(1))
     }
 
     /// The row drawn at a place.
@@ -164,31 +161,20 @@ impl Panel for Assignments {
         }
         let highest = rows_held(look, lane, head, assignments);
         let deleted = deleted(look, lane, head);
-        let (rows, anchor) = (rows_now(look, lane, head, highest), anchor(look, lane, assignments));
-        self.sorting.update(ui, look, Placed { lane, head, assignments, seen, rows, anchor, deleted: &deleted });
-        let rows = Rows { assignments, is_new, order: self.sorting.order(), deleted: &deleted };
+        let (now, anchor) = (rows_now(look, lane, head, highest), anchor(look, lane, assignments));
+        self.sorting.update(ui, look, Placed { lane, head, assignments, seen, rows: now, anchor, deleted: &deleted });
+        let noun = chunk_noun(look.plan, look.lanes[lane].plan);
+        let rows = Rows { assignments, is_new, order: self.sorting.order(), deleted: &deleted, noun };
         let top = axis_top(look, lane, highest, assignments.len());
-        let (response, chart) = frame(ui, look, (lane, seen, highest, top), self.sorting.by);
-        let generation = self.sorting.generation();
-        let canvas = canvas(ui, chart.rect);
-        let area = Area { x: &chart.x, y: &chart.y, canvas, scale: ui.pixels_per_point() };
-        let (stream, ink) = (&look.plan.stream, Ink::of(ui));
-        let covered = cover(assignments.len(), seen, stream.writes());
-        let picture = self.picture.get(Key::new(look, lane, head, covered, (canvas, top, generation)), || {
-            Picture(texture(ui, "assignments", tokens(&rows, covered, stream, area, ink)))
-        });
-        paint_until(ui, &chart, &picture.0, seen as f64);
-        if !look.selection.group.is_empty() {
-            let chosen = Group(std::sync::Arc::clone(&look.selection.group));
-            let key = Key::new(look, lane, head, covered, (canvas, top, generation, chosen));
-            let picture = self.group.get(key, || Picture(texture(ui, "group", group(&rows, &look.selection.group, area, ink))));
-            paint_until(ui, &chart, &picture.0, seen as f64);
-        }
+        let (response, chart) = frame(ui, look, (lane, seen, now, top), self.sorting.by);
+        let covered = cover(assignments.len(), seen, look.plan.stream.writes());
+        let drawn = Drawn { lane, head, seen, covered, order: (top, self.sorting.generation()) };
+        self.pictures.paint(ui, look, &chart, &rows, drawn);
         playheads(ui, look, &chart, |writes| writes as f64);
         let current = look.selection.current().filter(|t| *t < seen);
         let marked = marked_row(look, lane, || current.and_then(|t| rows.row(t)));
         highlight(ui, &chart, &rows, seen, current, marked);
-        margin::show(ui, look, lane, &chart, (&rows, seen, highest), marked, commands);
+        margin::show(ui, look, lane, &chart, (&rows, seen, [now, highest]), marked, commands);
         let (response, caught) = self.lasso.ui(ui, &response, chart.rect);
         if let Some(caught) = caught {
             let points = (0..seen).filter_map(|w| Some((w, chart.pos(w as f64 + 0.5, rows.place(w)? as f64 + 0.5))));
@@ -206,12 +192,13 @@ impl Panel for Assignments {
 }
 
 /// Axes, legend and paper.
-fn frame(ui: &mut Ui, look: &Look<'_>, (lane, seen, highest, top): (usize, usize, usize, usize), by: By) -> (Response, Chart) {
+fn frame(ui: &mut Ui, look: &Look<'_>, (lane, seen, now, top): (usize, usize, usize, usize), by: By) -> (Response, Chart) {
     let stream = &look.plan.stream;
     let fixed = look.lanes[lane].trace.channel("is_new").is_none();
+    // Those that there are at the playhead: the axis has room for all that will be.
     let describe = match by {
-        By::Birth => format!("Assignments of {seen} tokens to {highest} centroids, founders ringed, at write {}", look.writes),
-        by => format!("Assignments of {seen} tokens to {highest} centroids {}, founders ringed, at write {}", by.title(), look.writes),
+        By::Birth => format!("Assignments of {seen} tokens to {now} centroids, founders ringed, at write {}", look.writes),
+        by => format!("Assignments of {seen} tokens to {now} centroids {}, founders ringed, at write {}", by.title(), look.writes),
     };
     let label = if by == By::Birth { "centroid".to_owned() } else { format!("centroids {}, rank", by.title()) };
     let size = vec2(ui.available_width(), ui.available_height().max(80.0));
@@ -363,7 +350,7 @@ fn hover(
     let how = if rows.founder(write) { format!("founded row {row}") } else { format!("joined row {row}") };
     let mut facts_shown = vec![("centroid", how), ("row now holds", rows.holds(row, seen))];
     if let Some(order) = rows.order {
-        let text = format!("{} from below, as of step {}", rows.place_of(row), order.chunks.saturating_sub(1));
+        let text = format!("{} from below, as of {}", rows.place_of(row), rows.as_of(order));
         facts_shown.push(("rank of the row", text));
     }
     if let Some(s) = real("similarity") {

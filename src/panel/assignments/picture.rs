@@ -1,15 +1,90 @@
 //! The raster: every token a point at the row that took it, and the tokens that are selected together over it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use eframe::egui::ColorImage;
+use eframe::egui::{ColorImage, TextureHandle, Ui};
 
 use super::{Rows, mark_of};
-use crate::panel::common::{Canvas, is_marked};
+use crate::panel::Look;
+use crate::panel::common::{Canvas, Key, canvas, is_marked, paint_columns, texture};
 use crate::stream::Stream;
-use crate::widget::chart::Axis;
+use crate::widget::cached::Cached;
+use crate::widget::chart::{Axis, Chart};
 use crate::widget::palette::Ink;
-use crate::widget::raster::{Inks, Mark, Point, draw, draw_field};
+use crate::widget::raster::{Inks, Mark, Part, Point, draw, draw_field, draw_field_part, neighbourhood, reach};
+
+/// What a picture depends on besides the tokens in it: the canvas, the end of the axis of rows, and which order they are in.
+type Way = (Canvas, usize, Option<u64>);
+
+/// What is kept of them from frame to frame: the tokens, with later ones among them, and the few columns at the playhead, without these.
+#[derive(Debug, Default)]
+pub struct Pictures {
+    tokens: Cached<Key<Way>, Picture>,
+    edge: Cached<Key<(Way, usize)>, Picture>,
+    group: Cached<Key<(Way, Group)>, Picture>,
+    group_edge: Cached<Key<(Way, Group)>, Picture>,
+}
+
+/// What is drawn: of which lane and head the first `seen` tokens, of `covered` that a picture is made of; `order` is the end of the axis of
+/// rows, and which order they are in.
+#[derive(Debug, Clone, Copy)]
+pub struct Drawn {
+    pub lane: usize,
+    pub head: usize,
+    pub seen: usize,
+    pub covered: usize,
+    pub order: (usize, Option<u64>),
+}
+
+/// A picture, and how many points are in it.
+struct Picture(TextureHandle, usize);
+
+impl std::fmt::Debug for Picture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Picture")
+    }
+}
+
+impl Pictures {
+    /// Paints all that the playhead has seen, and nothing else. A picture for each place of the playhead would take too long: the one of all
+    /// tokens is shown up to where the first later one could leave ink, and what is left is drawn for itself.
+    pub fn paint(&mut self, ui: &Ui, look: &Look<'_>, chart: &Chart, rows: &Rows<'_>, drawn: Drawn) {
+        let Drawn { lane, head, seen, covered, order: (top, generation) } = drawn;
+        let canvas = canvas(ui, chart.rect);
+        let area = Area { x: &chart.x, y: &chart.y, canvas, scale: ui.pixels_per_point() };
+        let (stream, ink, way) = (&look.plan.stream, Ink::of(ui), (canvas, top, generation));
+        let whole = self.tokens.get(Key::new(look, lane, head, covered, way), || {
+            let (image, points) = tokens(rows, covered, stream, area, ink);
+            Picture(texture(ui, "assignments", image), points)
+        });
+        let width = canvas.0[0];
+        // Where all that is in the picture is seen, there is nothing to leave out.
+        let edge = (seen < covered).then(|| area.edge(seen));
+        let until = edge.as_ref().map_or(width, |edge| edge.start);
+        paint_columns(ui, chart, &whole.0, 0..until, (0, width));
+        if let Some(columns) = &edge {
+            let picture = self.edge.get(Key::new(look, lane, head, seen, (way, covered)), || {
+                Picture(texture(ui, "assignments at the playhead", edge_of(rows, [seen, covered], whole.1, stream, (area, ink))), 0)
+            });
+            paint_columns(ui, chart, &picture.0, columns.clone(), (columns.start, width));
+        }
+        if look.selection.group.is_empty() {
+            return;
+        }
+        let chosen = Group(Arc::clone(&look.selection.group));
+        let picture = self.group.get(Key::new(look, lane, head, covered, (way, chosen.clone())), || {
+            Picture(texture(ui, "group", group(rows, &chosen.0, area, ink)), 0)
+        });
+        // A token may be selected that no picture covers yet.
+        let columns = area.edge(seen);
+        paint_columns(ui, chart, &picture.0, 0..columns.start, (0, width));
+        let picture = self.group_edge.get(Key::new(look, lane, head, seen, (way, chosen.clone())), || {
+            Picture(texture(ui, "group at the playhead", group_edge(rows, &chosen.0, seen, area, ink)), 0)
+        });
+        paint_columns(ui, chart, &picture.0, columns.clone(), (columns.start, width));
+    }
+}
 
 /// Where points lie: the axes, and the pixels of the picture.
 #[derive(Clone, Copy)]
@@ -34,15 +109,51 @@ impl Area<'_> {
             mark,
         }
     }
+
+    /// The columns in which marks of the first `seen` tokens and of later ones may meet: before them no later token leaves any ink, after
+    /// them none of the first does.
+    pub fn edge(&self, seen: usize) -> Range<usize> {
+        let width = self.canvas.0[0];
+        let (at, reach) = (self.x.share(seen as f64).clamp(0.0, 1.0) * width as f64, reach(self.scale));
+        (at.floor() as usize).saturating_sub(reach)..(at.ceil() as usize + reach).min(width)
+    }
+
+    /// The tokens, of the first `all`, that lie in these columns or near enough to matter to what does.
+    fn near(&self, columns: &Range<usize>, all: usize) -> Range<usize> {
+        let (width, around) = (self.canvas.0[0].max(1) as f64, neighbourhood(self.scale));
+        let token = |column: usize| self.x.value(column as f64 / width).max(0.0);
+        let start = (token(columns.start.saturating_sub(around)).floor() as usize).saturating_sub(1);
+        start.min(all)..(token(columns.end + around).ceil() as usize).min(all)
+    }
 }
 
-/// The first `covered` tokens. Tokens of the marked role are drawn over all others, and founders over these, each of them.
-pub fn tokens(rows: &Rows<'_>, covered: usize, stream: &Stream, area: Area<'_>, ink: Ink) -> ColorImage {
-    let points: Vec<Point> = (0..covered)
-        .filter_map(|write| Some(area.point(write, rows.place(write)?, mark_of(rows.founder(write), is_marked(stream, write)))))
-        .collect();
+/// The points of some tokens, in their order.
+fn points(rows: &Rows<'_>, tokens: Range<usize>, stream: &Stream, area: Area<'_>) -> Vec<Point> {
+    let mark = |write: usize| mark_of(rows.founder(write), is_marked(stream, write));
+    tokens.filter_map(|write| Some(area.point(write, rows.place(write)?, mark(write)))).collect()
+}
+
+fn inks(ink: &Ink) -> Inks {
+    Inks { plain: ink.plain, ring: ink.window, diamond: ink.mark }
+}
+
+/// The first `covered` tokens, and how many points that is. Tokens of the marked role are drawn over all others, and founders over these,
+/// each of them.
+pub fn tokens(rows: &Rows<'_>, covered: usize, stream: &Stream, area: Area<'_>, ink: Ink) -> (ColorImage, usize) {
+    let points = points(rows, 0..covered, stream, area);
     let [width, height] = area.canvas.0;
-    draw_field(width, height, area.scale, &points, Inks { plain: ink.plain, ring: ink.window, diamond: ink.mark })
+    (draw_field(width, height, area.scale, &points, inks(&ink)), points.len())
+}
+
+/// The columns at the playhead ([`Area::edge`]) with the first `seen` tokens alone, as they look among the `total` points of the first
+/// `covered` tokens.
+fn edge_of(rows: &Rows<'_>, [seen, covered]: [usize; 2], total: usize, stream: &Stream, (area, ink): (Area<'_>, Ink)) -> ColorImage {
+    let columns = area.edge(seen);
+    let near = area.near(&columns, covered);
+    let mut all = points(rows, near.start.min(seen)..seen, stream, area);
+    let drawn = all.len();
+    all.extend(points(rows, seen..near.end.max(seen), stream, area));
+    draw_field_part(area.canvas.0, area.scale, &Part { columns, points: &all, drawn, total }, inks(&ink))
 }
 
 /// A ring around each token of a group.
@@ -50,6 +161,16 @@ pub fn group(rows: &Rows<'_>, group: &[usize], area: Area<'_>, ink: Ink) -> Colo
     let points: Vec<Point> = group.iter().filter_map(|&write| Some(area.point(write, rows.place(write)?, Mark::Ring))).collect();
     let [width, height] = area.canvas.0;
     draw(width, height, area.scale, &points, Inks { plain: ink.select, ring: ink.select, diamond: ink.select })
+}
+
+/// The same of those that are among the first `seen` tokens, in the columns at the playhead.
+fn group_edge(rows: &Rows<'_>, group: &[usize], seen: usize, area: Area<'_>, ink: Ink) -> ColorImage {
+    let columns = area.edge(seen);
+    let near = area.near(&columns, seen);
+    let of = |write: &usize| Some(area.point(*write, rows.place(*write)?, Mark::Ring));
+    let points: Vec<Point> = group.iter().filter(|write| near.contains(*write)).filter_map(of).collect();
+    let part = Part { columns, points: &points, drawn: points.len(), total: points.len() };
+    draw_field_part(area.canvas.0, area.scale, &part, Inks { plain: ink.select, ring: ink.select, diamond: ink.select })
 }
 
 /// A group of tokens, equal to itself alone: looking at all of them in every frame would take too long.
@@ -66,7 +187,63 @@ impl PartialEq for Group {
 mod tests {
     use super::*;
     use crate::panel::assignments::order::Order;
+    use crate::stream::{Labels, StreamParts, Targets};
     use eframe::egui::{Color32, Visuals};
+    use ndarray::Array3;
+
+    /// A stream whose tokens have no roles.
+    fn unmarked(writes: usize) -> Stream {
+        let rows = Array3::zeros((1, writes, 1));
+        let parts = StreamParts {
+            keys: rows.clone(),
+            values: rows,
+            queries: Array3::zeros((1, 0, 1)),
+            after: Vec::new(),
+            beta: 1.0,
+            targets: Targets::None,
+            labels: Labels::default(),
+        };
+        Stream::new(parts).unwrap()
+    }
+
+    /// Between two founders, a token apart: the ring of the first is whole, on both sides of the playhead, and the second leaves no ink.
+    #[test]
+    fn a_founder_after_the_playhead_leaves_no_ink() {
+        const T: usize = 2048;
+        let (seen, covered) = (64, 128);
+        let stream = &unmarked(T);
+        // No other token has a row: none is drawn.
+        let (mut assignments, mut is_new) = (vec![-1; covered], vec![0; covered]);
+        (assignments[63], assignments[64]) = (62, 700);
+        (is_new[63], is_new[64]) = (1, 1);
+        let rows = Rows { assignments: &assignments, is_new: &is_new, order: None, deleted: &[], noun: "step" };
+        let ink = Ink::for_visuals(&Visuals::dark());
+        let (x, y) = (Axis::count("token", T), Axis::count("centroid", 1000));
+        let area = Area { x: &x, y: &y, canvas: ([1000, 500], true), scale: 1.5 };
+        let (whole, total) = tokens(&rows, covered, stream, area, ink);
+        assert_eq!(total, 2);
+        let (columns, edge) = (area.edge(seen), edge_of(&rows, [seen, covered], total, stream, (area, ink)));
+        // The playhead lies at pixel 31.25; a mark reaches 8 pixels at most.
+        assert_eq!((columns.clone(), edge.size), (23..40, [17, 500]));
+        let expected = draw_field(1000, 500, 1.5, &[area.point(63, 62, Mark::Ring)], inks(&ink));
+        let later = area.point(64, 700, Mark::Ring);
+        let at = (later.y + 3.9) as usize * 1000 + later.x as usize;
+        assert!(whole.pixels[at].a() > 0 && expected.pixels[at].a() == 0);
+        for y in 0..500 {
+            for x in 0..1000 {
+                let shown = match x {
+                    _ if x < columns.start => whole.pixels[y * 1000 + x],
+                    _ if x < columns.end => edge.pixels[y * 17 + x - columns.start],
+                    _ => Color32::TRANSPARENT,
+                };
+                assert_eq!(shown, expected.pixels[y * 1000 + x], "{x}, {y}");
+            }
+        }
+        // Of a group the same.
+        let group = group_edge(&rows, &[63, 64], seen, area, ink);
+        assert!(group.pixels.iter().enumerate().all(|(i, c)| c.a() == 0 || (i / 17).abs_diff(later.y as usize) > 8));
+        assert!(group.pixels.iter().any(|c| c.a() > 200));
+    }
 
     /// 65536 tokens in 1000 x 500 pixels, rows in an order of their own: every founder's ring is there, whatever lies over and under it.
     #[test]
@@ -86,7 +263,7 @@ mod tests {
         let (x, y) = (Axis::count("token", T), Axis::count("centroid", rows as usize));
         let area = Area { x: &x, y: &y, canvas: ([1000, 500], true), scale: 1.5 };
         for order in [None, Some(&shuffled)] {
-            let of = Rows { assignments: &assignments, is_new: &is_new, order, deleted: &[] };
+            let of = Rows { assignments: &assignments, is_new: &is_new, order, deleted: &[], noun: "step" };
             let points: Vec<Point> = (0..T).map(|w| area.point(w, of.place(w).unwrap(), mark_of(of.founder(w), false))).collect();
             let image = draw_field(1000, 500, 1.5, &points, Inks { plain: ink.plain, ring: ink.window, diamond: ink.mark });
             let is_ring = |c: Color32| {

@@ -89,14 +89,19 @@ impl Age {
             return;
         }
         if ui.available_height() > 120.0 {
-            named(ui, look, members, commands);
+            named(ui, look, members, held.noun(look), commands);
         }
         plot(ui, look, held, members, commands);
     }
 }
 
+/// So many of a lane's chunks, which are called a `noun`.
+fn many(n: usize, noun: &str) -> String {
+    plural(n, noun, &format!("{noun}s"))
+}
+
 /// The oldest of them, by name.
-fn named(ui: &mut Ui, look: &Look<'_>, members: &Members, commands: &mut Vec<Command>) {
+fn named(ui: &mut Ui, look: &Look<'_>, members: &Members, noun: &str, commands: &mut Vec<Command>) {
     let mut name = |ui: &mut Ui, m: &Member| {
         if link(ui, RichText::new(short_name(&look.plan.stream, m.write)), Subject::Token(m.write), commands).hovered() {
             commands.push(Command::View(ViewCommand::Hover(m.write)));
@@ -107,17 +112,17 @@ fn named(ui: &mut Ui, look: &Look<'_>, members: &Members, commands: &mut Vec<Com
         let (Some(oldest), Some(longest)) = (members.list.first(), members.longest()) else { return };
         ui.label("Oldest:");
         name(ui, oldest);
-        ui.label(glued(&format!("written {} ago, cached for {}.", plural(oldest.written, "step", "steps"), oldest.entered)));
+        ui.label(glued(&format!("written {} ago, cached for {}.", many(oldest.written, noun), oldest.entered)));
         if longest.write != oldest.write && longest.entered > oldest.entered {
             ui.label("Cached longest:");
             name(ui, longest);
-            ui.label(glued(&format!("for {}.", plural(longest.entered, "step", "steps"))));
+            ui.label(glued(&format!("for {}.", many(longest.entered, noun))));
         }
     });
 }
 
 fn plot(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, members: &Members, commands: &mut Vec<Command>) {
-    let stream = &look.plan.stream;
+    let (stream, noun) = (&look.plan.stream, held.noun(look));
     let ink = Ink::of(ui);
     let most = members.bars.iter().flatten().copied().max().unwrap_or(0).max(1);
     let mut legend = vec![
@@ -131,10 +136,10 @@ fn plot(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, members: &Members, comman
     let describe = format!(
         "Ages of {} in the cache after {}: the oldest was written {} ago",
         plural(members.list.len(), "pair", "pairs"),
-        plural(held.chunks, "step", "steps"),
-        plural(members.list.first().map_or(0, |m| m.written), "step", "steps")
+        many(held.chunks, noun),
+        many(members.list.first().map_or(0, |m| m.written), noun)
     );
-    let x = Axis::count("steps ago", members.bars.len() * members.width);
+    let x = Axis::count(format!("{noun}s ago"), members.bars.len() * members.width);
     let y = upward(most);
     let size = vec2(ui.available_width(), ui.available_height().max(80.0));
     let (response, chart) = Chart::show(ui, size, x, y, &legend, &describe);
@@ -170,11 +175,11 @@ fn plot(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, members: &Members, comman
     let near = points.iter().enumerate().map(|(i, p)| (i, [p.x, p.y]));
     if let Some(m) = nearest(near, [pointer.x, pointer.y], 7.0).map(|i| &members.list[i]) {
         let mut rows = vec![
-            ("written", format!("{} ago, in step {}", plural(m.written, "step", "steps"), m.write / held.chunk)),
-            ("came in", format!("{} ago, in step {}", plural(m.entered, "step", "steps"), held.chunks - 1 - m.entered)),
+            ("written", format!("{} ago, in {noun} {}", many(m.written, noun), m.write / held.chunk)),
+            ("came in", format!("{} ago, in {noun} {}", many(m.entered, noun), held.chunks - 1 - m.entered)),
         ];
         if let Some(score) = held.score(m.write, held.chunks - 1) {
-            rows.push(("score in the last step", number(score)));
+            rows.push(("score in the last one", number(score)));
         }
         rows.push(("role", role_name(stream, m.write).to_owned()));
         facts(&response, &token_name(stream, m.write), &rows);
@@ -184,7 +189,7 @@ fn plot(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, members: &Members, comman
     let bar = chart.values_at(pointer).0.max(0.0) as usize / members.width;
     if let Some([written, entered]) = members.bars.get(bar) {
         let (from, to) = (bar * members.width, (bar + 1) * members.width - 1);
-        let title = if from == to { format!("{} ago", plural(from, "step", "steps")) } else { format!("{from} to {to} steps ago") };
+        let title = if from == to { format!("{} ago", many(from, noun)) } else { format!("{from} to {to} {noun}s ago") };
         facts(&response, &title, &[("written", written.to_string()), ("came in", entered.to_string())]);
     }
     point_at(&response, None, commands);

@@ -3,7 +3,7 @@
 use crate::app::facts::Index;
 use crate::layer::lola::residency::Residency;
 use crate::panel::Look;
-use crate::panel::common::{chunks_seen, lanes_with};
+use crate::panel::common::{chunk_noun, chunks_seen, lanes_with};
 use crate::session::hand::{self, Act};
 use crate::trace::LaneTrace;
 
@@ -52,6 +52,11 @@ pub(in crate::panel) fn held<'a>(index: &'a mut Index, look: &Look<'a>, lane: us
 }
 
 impl Held<'_> {
+    /// What the lane's chunks are called: `step` where they are the steps of the timeline, else `chunk`.
+    pub fn noun(&self, look: &Look<'_>) -> &'static str {
+        chunk_noun(look.plan, look.lanes[self.lane].plan)
+    }
+
     /// The score of a candidate in a step, where it is recorded.
     pub fn score(&self, token: usize, step: usize) -> Option<f64> {
         let (ids, scores) = (self.trace.channel("candidates")?, self.trace.channel("candidate_scores")?);

@@ -42,8 +42,9 @@ pub(super) fn show(
     let steps = stream.chunks(held.chunk);
     let size = vec2(ui.available_width(), ui.available_height().max(80.0));
     let legend = legend(look, held, &ink, size.y * ui.pixels_per_point(), runs);
-    let describe = format!("Residency of {} tokens over {} of {steps} steps. {said}", stream.writes(), held.chunks);
-    let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), steps);
+    let noun = held.noun(look);
+    let describe = format!("Residency of {} tokens over {} of {steps} {noun}s. {said}", stream.writes(), held.chunks);
+    let x = Axis::count(format!("{noun} of {}", plural(held.chunk, "write", "writes")), steps);
     let (response, chart) = Chart::show(ui, size, x, Axis::count("token", stream.writes()), &legend, &describe);
     let canvas = canvas(ui, chart.rect);
     let covered = cover(held.index.steps(), held.chunks, steps);
@@ -129,9 +130,9 @@ fn hover(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'_>, c
     point_at(response, Some(token), commands);
 }
 
-/// Where a token is after the update of `step`, since when, with which score, and who took its place.
+/// Where a token is after the update of `step` (a chunk of the lane), since when, with which score, and who took its place.
 fn story(look: &Look<'_>, held: &Held<'_>, token: usize, step: usize) -> Vec<(&'static str, String)> {
-    let chunks = step + 1;
+    let (chunks, noun) = (step + 1, held.noun(look));
     let place = match held.index.at(token, chunks) {
         Place::NotYet => "not written yet",
         Place::Window => "in the window",
@@ -139,10 +140,10 @@ fn story(look: &Look<'_>, held: &Held<'_>, token: usize, step: usize) -> Vec<(&'
         Place::State => "folded into the state",
         Place::Gone => "nowhere: a hand forgot the state",
     };
-    let since = held.index.since(token, chunks).map_or(String::new(), |s| format!(", since step {}", s - 1));
-    let mut rows = vec![("after step", step.to_string()), ("where", format!("{place}{since}"))];
+    let since = held.index.since(token, chunks).map_or(String::new(), |s| format!(", since {noun} {}", s - 1));
+    let mut rows = vec![("after", format!("{noun} {step}")), ("where", format!("{place}{since}"))];
     if let Some(score) = held.score(token, step) {
-        rows.push(("score in this step", number(score)));
+        rows.push(("score in it", number(score)));
     }
     if let Some(t) = held.threshold(step) {
         rows.push(("threshold after it", number(t)));
@@ -150,18 +151,18 @@ fn story(look: &Look<'_>, held: &Held<'_>, token: usize, step: usize) -> Vec<(&'
     let left = held.index.left(token).filter(|&l| l <= step);
     if let (Some(left), Some(admitted)) = (left, held.trace.channel("admitted")) {
         rows.push(if hand::evicted(held.trace, held.head, token, left) {
-            ("evicted", format!("at the end of step {left}, by hand"))
+            ("evicted", format!("at the end of {noun} {left}, by hand"))
         } else {
-            ("displaced", displaced_words(look, left, admitted.wholes_at(held.head, left)))
+            ("displaced", displaced_words(look, &format!("{noun} {left}"), admitted.wholes_at(held.head, left)))
         });
     }
     rows
 }
 
-/// Who entered the cache in the step in which a token was folded: nobody displaced it alone.
-fn displaced_words(look: &Look<'_>, step: usize, admitted: &[i32]) -> String {
+/// Who entered the cache in the step or chunk in which a token was folded: nobody displaced it alone.
+fn displaced_words(look: &Look<'_>, when: &str, admitted: &[i32]) -> String {
     let named: Vec<String> = admitted.iter().take(3).map(|&t| token_name(&look.plan.stream, t as usize)).collect();
     let more = admitted.len().saturating_sub(3);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("in step {step}, by {}{rest}", named.join(", "))
+    format!("in {when}, by {}{rest}", named.join(", "))
 }

@@ -43,7 +43,7 @@ impl Occupancy {
     pub(super) fn show(&mut self, ui: &mut Ui, look: &Look<'_>, held: &Held<'_>) {
         let ink = Ink::of(ui);
         let writes = look.plan.stream.writes();
-        let steps = look.plan.stream.chunks(held.chunk);
+        let (steps, noun) = (look.plan.stream.chunks(held.chunk), held.noun(look));
         let [window, cache, state, gone] = held.occupancy(held.chunks);
         let classes = if held.forgets() { NAMES.len() } else { NAMES.len() - 1 };
         let said = if held.forgets() { format!(", {} forgotten", grouped(gone as u64)) } else { String::new() };
@@ -61,11 +61,11 @@ impl Occupancy {
             });
         }
         let describe = format!(
-            "Occupancy of the memories over {} of {steps} steps: {window} tokens in the window, {cache} in the cache, {state} in the \
+            "Occupancy of the memories over {} of {steps} {noun}s: {window} tokens in the window, {cache} in the cache, {state} in the \
              state{said}",
             held.chunks
         );
-        let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), steps);
+        let x = Axis::count(format!("{noun} of {}", plural(held.chunk, "write", "writes")), steps);
         let size = vec2(ui.available_width(), ui.available_height().max(80.0));
         let chart = if log {
             let legend: Vec<Entry> =
@@ -93,12 +93,12 @@ impl Occupancy {
         };
         let (response, chart) = chart;
         playheads(ui, look, &chart, |writes| look.lanes[held.lane].plan.chunks_at(writes) as f64);
-        hover(&response, &chart, held, (steps, classes));
+        hover(&response, &chart, held, (steps, classes), noun);
     }
 }
 
-/// How many tokens are where after the step under the pointer.
-fn hover(response: &Response, chart: &Chart, held: &Held<'_>, (steps, classes): (usize, usize)) {
+/// How many tokens are where after the step under the pointer, which is called a `noun`.
+fn hover(response: &Response, chart: &Chart, held: &Held<'_>, (steps, classes): (usize, usize), noun: &str) {
     let Some(pointer) = response.hover_pos() else { return };
     let step = chart.values_at(pointer).0.max(0.0) as usize;
     if step >= held.chunks {
@@ -109,9 +109,9 @@ fn hover(response: &Response, chart: &Chart, held: &Held<'_>, (steps, classes): 
     let mut rows: Vec<(&str, String)> = NAMES.into_iter().zip(now).take(classes).map(|(name, n)| (name, n.to_string())).collect();
     rows.push(("written", now.iter().sum::<usize>().to_string()));
     if let Some(each) = crowd(response, chart, steps) {
-        rows.push(("drawn", format!("the last of the {each} steps in each pixel")));
+        rows.push(("drawn", format!("the last of the {each} {noun}s in each pixel")));
     }
-    facts(response, &format!("after step {step}"), &rows);
+    facts(response, &format!("after {noun} {step}"), &rows);
 }
 
 /// The colour and the dashes of each memory's line.

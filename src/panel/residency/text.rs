@@ -13,7 +13,9 @@ use super::text_rows::{PAD, Rows, shown};
 use crate::app::command::Command;
 use crate::app::facts::Index;
 use crate::layer::lola::residency::{Place, Residency};
-use crate::panel::common::{Key, chunks_seen, facts, head_of, is_marked, marked_name, point_at, role_name, token_name, writes_seen};
+use crate::panel::common::{
+    Key, chunk_noun, chunks_seen, facts, head_of, is_marked, marked_name, point_at, role_name, token_name, writes_seen,
+};
 use crate::panel::{Look, Pin};
 use crate::session::hand;
 use crate::widget::cached::{self, Cached};
@@ -81,6 +83,8 @@ struct Places<'a> {
     /// Writes in the memory, and those before the playhead.
     seen: usize,
     written: usize,
+    /// What the lane's chunks are called: `step` or `chunk`.
+    noun: &'static str,
 }
 
 impl<'a> Places<'a> {
@@ -108,7 +112,7 @@ impl<'a> Places<'a> {
         } else {
             Memory::state(look, lane)
         };
-        Self { memory, seen, written }
+        Self { memory, seen, written, noun: chunk_noun(look.plan, plan) }
     }
 
     fn at(&self, write: usize) -> Where {
@@ -381,8 +385,9 @@ fn hover(
     if let Some(write) = found {
         let mut told = vec![("where", places.name(places.at(write)).to_owned()), ("role", role_name(&look.plan.stream, write).to_owned())];
         if let Memory::Lola { index, chunks } = &places.memory {
-            let steps = |what: Option<usize>| what.filter(|s| s < chunks).map(|s| format!("in step {s}"));
-            told.extend(index.since(write, *chunks).map(|s| ("since", format!("step {}", s - 1))));
+            let noun = places.noun;
+            let steps = |what: Option<usize>| what.filter(|s| s < chunks).map(|s| format!("in {noun} {s}"));
+            told.extend(index.since(write, *chunks).map(|s| ("since", format!("{noun} {}", s - 1))));
             told.extend(steps(index.entered(write)).map(|s| ("came into the cache", s)));
             told.extend(steps(index.left(write)).map(|s| ("went from it", s)));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use eframe::egui::{Response, Shape, Stroke, TextureHandle, Ui, Vec2, pos2};
 
 use super::blind::{self, shade, shade_steps};
-use super::model::{Candidate, Fate, bin, bin_range, candidates};
+use super::model::{Candidate, Tally, bin, bin_range, candidates};
 use super::step::{height, tell_candidate};
 use super::token::path;
 use super::{BINS, Held};
@@ -183,10 +183,10 @@ fn hover_time(look: &Look<'_>, response: &Response, chart: &Chart, held: &Held<'
     let Some(row) = bin(&chart.y, score as f32, BINS) else { return };
     let range = bin_range(&chart.y, row, BINS);
     let within: Vec<&Candidate> = list.iter().filter(|c| bin(&chart.y, c.score, BINS) == Some(row)).collect();
-    let kept = within.iter().filter(|c| c.fate == Fate::Kept).count();
+    let tally = Tally::of(within.iter().copied(), |c| held.evicted(c.write, step));
     let mut rows = vec![
         ("scores", format!("{} to {}", number(range.start), number(range.end))),
-        ("candidates", format!("{} of {}: {kept} kept, {} folded", within.len(), list.len(), within.len() - kept)),
+        ("candidates", format!("{} of {}: {}", within.len(), list.len(), tally.words())),
     ];
     if let Some(t) = held.threshold(step) {
         rows.push(("threshold", number(t)));

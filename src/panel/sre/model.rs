@@ -51,6 +51,71 @@ impl Candidate {
     }
 }
 
+/// How many candidates the update of a step kept and folded, and how many of the kept ones a hand took out of the cache after it.
+///
+/// [`Candidate::fate`] is how it ended; these are what the trace counts: who came is `came` whether or not a hand evicted it at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Cached before and kept by the update.
+    pub stayed: usize,
+    /// Admitted from the window.
+    pub came: usize,
+    /// Cached before and folded by the update.
+    pub displaced: usize,
+    /// Folded as they left the window.
+    pub passed: usize,
+    /// Evicted by hand after the update, of those that stayed or came.
+    pub evicted: usize,
+}
+
+impl Tally {
+    /// Counts candidates; `evicted` says of which a hand took out of the cache at the end of the step.
+    #[must_use]
+    pub fn of<'a>(candidates: impl IntoIterator<Item = &'a Candidate>, evicted: impl Fn(&Candidate) -> bool) -> Self {
+        let mut tally = Self::default();
+        for c in candidates {
+            let by_hand = evicted(c);
+            tally.evicted += usize::from(by_hand);
+            *match (c.from_window, by_hand || c.fate == Fate::Kept) {
+                (false, true) => &mut tally.stayed,
+                (true, true) => &mut tally.came,
+                (false, false) => &mut tally.displaced,
+                (true, false) => &mut tally.passed,
+            } += 1;
+        }
+        tally
+    }
+
+    /// Those that the update kept.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.stayed + self.came
+    }
+
+    /// Those that the update folded.
+    #[must_use]
+    pub fn folded(&self) -> usize {
+        self.displaced + self.passed
+    }
+
+    /// `16 kept, 32 folded, then 2 evicted by hand`; of the hand only where it did something.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let hand = if self.evicted > 0 { format!(", then {} evicted by hand", self.evicted) } else { String::new() };
+        format!("{} kept, {} folded{hand}", self.kept(), self.folded())
+    }
+
+    /// `13 came into the cache, 13 were displaced, then 2 evicted by hand: 15 went`.
+    #[must_use]
+    pub fn exchange(&self) -> String {
+        let hand = match self.evicted {
+            0 => String::new(),
+            n => format!(", then {n} evicted by hand: {} went", self.displaced + n),
+        };
+        format!("{} came into the cache, {} were displaced{hand}", self.came, self.displaced)
+    }
+}
+
 /// Scores that have no place on an axis, by why.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Beyond {
@@ -265,6 +330,24 @@ mod tests {
             "Of all scores 2 are NaN, 1 is infinite, 2 are not above zero: they lie at the edge of the axis."
         );
         assert_eq!(Beyond::of([0.0, 1.0].into_iter(), false).words(), None, "differences have a place for zero");
+    }
+
+    #[test]
+    fn what_a_hand_evicts_is_counted_apart_from_what_the_update_did() {
+        // 3 cached before and 5 kept from the window by fate; a hand took two that came, and one that had stayed.
+        let of = |write: usize, fate, from_window| Candidate { write, score: 1.0, fate, from_window };
+        let mut list: Vec<Candidate> = (0..3).map(|i| of(i, Fate::Kept, false)).collect();
+        list.extend((3..5).map(|i| of(i, Fate::Folded, false)));
+        list.extend((5..10).map(|i| of(i, Fate::Kept, true)));
+        list.extend((10..20).map(|i| of(i, Fate::Folded, true)));
+        let by_hand = Tally::of(&list, |c| [4, 10, 11].contains(&c.write));
+        assert_eq!(by_hand, Tally { stayed: 4, came: 7, displaced: 1, passed: 8, evicted: 3 });
+        assert_eq!(by_hand.words(), "11 kept, 9 folded, then 3 evicted by hand");
+        assert_eq!(by_hand.exchange(), "7 came into the cache, 1 were displaced, then 3 evicted by hand: 4 went");
+        let none = Tally::of(&list, |_| false);
+        assert_eq!(none.words(), "8 kept, 12 folded");
+        assert_eq!(none.exchange(), "5 came into the cache, 2 were displaced");
+        assert_eq!(none.kept() + none.folded(), list.len());
     }
 
     #[test]

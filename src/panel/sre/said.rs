@@ -2,11 +2,12 @@
 
 use super::Sre;
 use super::blind::{self, Crowd, admitted_blindly, blind, crowds};
-use super::model::{Candidate, Fate, candidates};
+use super::model::{Candidate, Fate, Tally, candidates};
 use crate::app::facts::Index;
 use crate::panel::Look;
 use crate::panel::common::{Key, chunk_noun, chunk_short, chunks_seen, plural};
 use crate::panel::residency::by_hand;
+use crate::session::hand;
 use crate::widget::cached::Cached;
 use crate::widget::ticks::number;
 
@@ -38,6 +39,8 @@ pub(super) fn sentence(look: &Look<'_>, lane: usize, index: &mut Index, step_lis
     let chunks = chunks_seen(look, lane).min(index.steps());
     let step = chunks.checked_sub(1)?;
     let list = step_list.get(Key::new(look, lane, head, step + 1, ()), || candidates(ids, scores, index, head, step));
+    let evictions = trace.channel(hand::EVICTED);
+    let tally = Tally::of(list, |c| hand::evicted_in(evictions, head, c.write, step));
     let kept = list.iter().filter(|c| c.fate == Fate::Kept).count();
     let threshold = trace.channel("threshold").and_then(|c| c.values(head).get(step)).filter(|t| !t.is_nan());
     let params = &look.lanes[lane].plan.setup.params;
@@ -49,8 +52,8 @@ pub(super) fn sentence(look: &Look<'_>, lane: usize, index: &mut Index, step_lis
     };
     let count = plural(list.len(), "candidate", "candidates");
     let name = chunk_short(look.plan, look.lanes[lane].plan, step);
-    let mut text = format!("{name}: {count}, {kept} kept, {} folded; {limit}", list.len() - kept);
-    // Of a very large cache a lane records only the candidates that come from the window.
+    let mut text = format!("{name}: {count}, {}; {limit}", tally.words());
+    // Of a very large cache a lane records only the candidates that come from the window. Both are counted after the hands.
     let cached = trace.channel("cached_count").and_then(|c| c.values(head).get(step)).map_or(0, |n| n as usize);
     if kept < cached {
         text = format!("{text} ({} more stay in the cache; their scores are not recorded)", cached - kept);

@@ -2,7 +2,7 @@
 
 use eframe::egui::{Color32, Painter, Pos2, Rect, Response, Stroke, StrokeKind, Ui, Vec2, pos2, vec2};
 
-use super::model::{Candidate, Fate, bin, bin_range, by_fate};
+use super::model::{Candidate, Fate, Tally, bin, bin_range, by_fate};
 use super::{BINS, Held};
 use crate::app::command::Command;
 use crate::panel::Look;
@@ -43,7 +43,7 @@ pub(super) fn this_step(
     let mut y = held.binned.axis.clone();
     y.label = String::new();
     let legend = [Entry::new(Sign::Up, ink.cache, "kept"), Entry::new(Sign::Down, ink.plain, "folded")];
-    let describe = format!("Distribution of {} candidates of this step by score, kept and folded", list.len());
+    let describe = format!("Distribution of {} candidates of this {} by score, kept and folded", list.len(), held.noun);
     let (response, chart) = Chart::show_under(ui, size, x, y, &legend, &describe, rows);
     let painter = chart.painter(ui);
     painter.vline(chart.x_of(most as f64), chart.rect.y_range(), Stroke::new(1.0, ink.frame));
@@ -90,22 +90,27 @@ pub(super) fn this_step(
             point_at(&response, Some(list[i].write), commands);
         }
         (_, Some(step)) => {
-            tell_bin(&response, &chart, &counts, chart.values_at(pointer).1, &format!("{} {step}", held.noun));
+            tell_bin(&response, &chart, held, list, (chart.values_at(pointer).1, step));
             point_at(&response, None, commands);
         }
         _ => {}
     }
 }
 
-fn tell_bin(response: &Response, chart: &Chart, counts: &[[u32; 2]], score: f64, title: &str) {
+fn tell_bin(response: &Response, chart: &Chart, held: &Held<'_>, list: &[Candidate], (score, step): (f64, usize)) {
     let Some(row) = bin(&chart.y, score as f32, BINS) else { return };
     let range = bin_range(&chart.y, row, BINS);
-    let rows = [
+    let within = list.iter().filter(|c| bin(&chart.y, c.score, BINS) == Some(row));
+    let tally = Tally::of(within, |c| held.evicted(c.write, step));
+    let mut rows = vec![
         ("scores", format!("{} to {}", number(range.start), number(range.end))),
-        ("kept", counts[row][0].to_string()),
-        ("folded", counts[row][1].to_string()),
+        ("kept", tally.kept().to_string()),
+        ("folded", tally.folded().to_string()),
     ];
-    facts(response, title, &rows);
+    if tally.evicted > 0 {
+        rows.push(("of the kept evicted by hand", tally.evicted.to_string()));
+    }
+    facts(response, &format!("{} {step}", held.noun), &rows);
 }
 
 /// The line around what is kept, where the colour of the cache is pale on the paper.

@@ -2,7 +2,7 @@
 
 use eframe::egui::{Align, Align2, FontId, Layout, Pos2, Rect, Response, Stroke, Ui, Vec2, pos2, vec2};
 
-use super::model::{Candidate, Fate, bin, bin_range, by_fate};
+use super::model::{Candidate, Fate, Tally, bin, bin_range, by_fate};
 use super::step::{bar_of, height, kept_edge, tell_candidate};
 use super::{BINS, Held};
 use crate::app::command::{Command, ViewCommand};
@@ -78,14 +78,15 @@ fn plot(
     if let Some(name) = marked_name(&look.plan.stream) {
         legend.push(Entry::new(Sign::Diamond, ink.mark, name));
     }
-    let came = list.iter().filter(|c| c.moved() && c.from_window).count();
     let evicted = |c: &Candidate| held.evicted(c.write, step);
-    let went = list.iter().filter(|c| c.moved() && !c.from_window && !evicted(c)).count();
     let describe = format!(
-        "The {} of {} {step} by score: {came} came into the cache, {went} were displaced",
+        "The {} of {} {step} by score: {}",
         plural(list.len(), "candidate", "candidates"),
-        held.noun
+        held.noun,
+        Tally::of(list, evicted).exchange()
     );
+    // One that came and was evicted at once has moved too.
+    let moved: Vec<bool> = list.iter().map(|c| c.moved() || evicted(c)).collect();
     let (response, chart) = Chart::show(ui, size, x, held.binned.axis.clone(), &legend, &describe);
     let (response, caught) = lasso.ui(ui, &response, chart.rect);
     bars(ui, &chart, list, &ink);
@@ -93,8 +94,8 @@ fn plot(
         chart.painter(ui).hline(chart.rect.x_range(), chart.y_of(t), Stroke::new(1.8, ink.limit));
     }
     let points: Vec<Pos2> = list.iter().map(|c| place(&chart, c)).collect();
-    draw(ui, &chart, look, list, &points, &ink);
-    let names = name(ui, &chart, look, list, &points, &ink);
+    draw(ui, &chart, look, list, (&points, &moved), &ink);
+    let names = name(ui, &chart, look, list, (&points, &moved), &ink);
     if let Some(i) = look.selection.current().and_then(|t| list.iter().position(|c| c.write == t)) {
         select_ring(ui, &chart, points[i]);
     }
@@ -132,12 +133,12 @@ fn place(chart: &Chart, c: &Candidate) -> Pos2 {
     pos2(chart.x_of(start + 0.36 * spread), height(chart, f64::from(c.score)))
 }
 
-fn draw(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], points: &[Pos2], ink: &Ink) {
+fn draw(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], (points, all_moved): (&[Pos2], &[bool]), ink: &Ink) {
     let painter = chart.painter(ui);
     let around = kept_edge(ink).map_or(Stroke::NONE, |colour| Stroke::new(0.8, colour));
     // Those that move last, and so over the others.
     for moved in [false, true] {
-        for (c, at) in list.iter().zip(points).filter(|(c, _)| c.moved() == moved) {
+        for ((c, at), _) in list.iter().zip(points).zip(all_moved).filter(|(_, has)| **has == moved) {
             let is_marked = is_marked(&look.plan.stream, c.write);
             if list.len() > MOST_POINTS && !is_marked && !moved {
                 continue;
@@ -163,10 +164,10 @@ fn draw(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], points: &[P
 
 /// Writes the names of those that came or went beside their points, the highest score first, where no other name stands; where
 /// each stands.
-fn name(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], points: &[Pos2], ink: &Ink) -> Vec<(Rect, usize)> {
+fn name(ui: &Ui, chart: &Chart, look: &Look<'_>, list: &[Candidate], (points, moved): (&[Pos2], &[bool]), ink: &Ink) -> Vec<(Rect, usize)> {
     const MOST: usize = 80;
     let painter = chart.painter(ui);
-    let mut order: Vec<usize> = (0..list.len()).filter(|&i| list[i].moved()).collect();
+    let mut order: Vec<usize> = (0..list.len()).filter(|&i| moved[i]).collect();
     // The selected one is named before all others.
     let key = |i: &usize| (look.selection.current() != Some(list[*i].write), points[*i].y);
     order.sort_by(|a, b| key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1)));
@@ -206,19 +207,17 @@ fn hover(
     }
     if let Some(row) = bin(&chart.y, chart.values_at(pointer).1 as f32, BINS) {
         let range = bin_range(&chart.y, row, BINS);
-        let within = |keep: &dyn Fn(&Candidate) -> bool| {
-            list.iter().filter(|c| bin(&chart.y, c.score, BINS) == Some(row) && keep(c)).count().to_string()
-        };
-        let evicted = |c: &Candidate| held.evicted(c.write, step);
+        let within = list.iter().filter(|c| bin(&chart.y, c.score, BINS) == Some(row));
+        let tally = Tally::of(within, |c| held.evicted(c.write, step));
         let mut rows = vec![
             ("scores", format!("{} to {}", number(range.start), number(range.end))),
-            ("stay in the cache", within(&|c| !c.from_window && c.fate == Fate::Kept)),
-            ("displaced", within(&|c| !c.from_window && c.fate == Fate::Folded && !evicted(c))),
-            ("came in", within(&|c| c.from_window && c.fate == Fate::Kept)),
-            ("folded at once", within(&|c| c.from_window && c.fate == Fate::Folded && !evicted(c))),
+            ("stayed in the cache", tally.stayed.to_string()),
+            ("displaced", tally.displaced.to_string()),
+            ("came in", tally.came.to_string()),
+            ("folded at once", tally.passed.to_string()),
         ];
-        if list.iter().any(evicted) {
-            rows.push(("evicted by hand after it", within(&evicted)));
+        if tally.evicted > 0 {
+            rows.push(("of these evicted by hand", tally.evicted.to_string()));
         }
         facts(response, &format!("{} {step}", held.noun), &rows);
     }

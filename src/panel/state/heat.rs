@@ -125,7 +125,13 @@ impl Heat {
             matrix(ui, held, (rows_are, name), (of_state, &describe, shades), (first, &at));
             if let Some((grid, spread, norm)) = &held.s {
                 let own = RangeControl::with(Reading::Linear).range(spread);
-                let describe = format!("s of lane {}: {} features, |s| {}", look.lanes[lane].plan.name, grid.rows, number(*norm));
+                let describe = format!(
+                    "s of lane {} after {} of its chunks: {} features, |s| {}",
+                    look.lanes[lane].plan.name,
+                    state.position,
+                    grid.rows,
+                    number(*norm)
+                );
                 column(ui, grid, (of_s, &describe, own), (second, &at));
             }
         });

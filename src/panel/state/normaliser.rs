@@ -6,7 +6,7 @@ use super::empty;
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
 use crate::panel::channel::reduced::Reduced;
-use crate::panel::common::{Key, cover, facts, head_of, no_read_yet, plural, quoted, writes_seen};
+use crate::panel::common::{Key, cover, facts, head_of, no_read_in, plural, quoted, writes_seen};
 use crate::trace::Channel;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign, sign};
@@ -60,7 +60,7 @@ impl Sizes {
         let (head, reads) = (head_of(channel, look), look.plan.stream.reads());
         let seen = look.plan.stream.reads_within(0..writes_seen(look, lane)).end.min(channel.len());
         if seen == 0 {
-            empty(ui, &no_read_yet(&look.plan.stream));
+            empty(ui, &no_read_in(look, lane));
             return;
         }
         let numbers = channel.reals(head);

@@ -7,7 +7,7 @@ use crate::app::command::{Command, ViewCommand};
 use crate::app::study::StudyCommand;
 use crate::app::study::spectrum::{Ask, Finding, Sample};
 use crate::panel::choices::Choices;
-use crate::panel::common::{chunks_seen, facts, plural};
+use crate::panel::common::{chunk_noun, chunks_seen, facts, plural};
 use crate::panel::{Look, Subject};
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::line::{self, Dash};
@@ -40,6 +40,8 @@ struct Held<'a> {
     seen: &'a [Sample],
     lane: usize,
     chunk: usize,
+    /// What the lane's chunks are called: `step` or `chunk`.
+    noun: &'static str,
     writes: usize,
     name: &'a str,
     colour: Color32,
@@ -49,6 +51,19 @@ impl Held<'_> {
     /// Where a sample lies: the writes that its chunks hold.
     fn at(&self, sample: &Sample) -> f64 {
         (sample.chunks * self.chunk).min(self.writes) as f64
+    }
+
+    /// After which of the lane's chunks a sample was taken: `after step 62`. It may lie well before the playhead.
+    fn after(&self, sample: &Sample) -> String {
+        format!("after {} {}", self.noun, sample.chunks.saturating_sub(1))
+    }
+
+    /// What a plot says of one figure of the newest sample before the playhead: `after step 62 the norm is 15.7`.
+    fn newest(&self, figure: &str, of: impl Fn(&Sample) -> f64) -> String {
+        match self.seen.last() {
+            Some(s) => format!("{} the {figure} is {}", self.after(s), number(of(s))),
+            None => "no sample lies before the playhead".to_owned(),
+        }
     }
 }
 
@@ -74,7 +89,7 @@ impl Through {
         let seen = &finding.samples[..finding.samples.partition_point(|s| s.chunks <= chunks)];
         let plan = look.lanes[lane].plan;
         let (chunk, writes, name) = (plan.setup.chunk, look.plan.stream.writes(), letter(look, lane));
-        let held = Held { finding, seen, lane, chunk, writes, name, colour: look.lanes[lane].colour };
+        let held = Held { finding, seen, lane, chunk, noun: chunk_noun(look.plan, plan), writes, name, colour: look.lanes[lane].colour };
         self.status(ui, look, &held, commands);
         let size = vec2(ui.available_width(), ui.available_height().max(60.0));
         let (beside, below) = (size.x >= 400.0, size.x < 400.0 && size.y >= 240.0);
@@ -124,16 +139,13 @@ impl Through {
 /// What holds at the newest sample before the playhead, and how many samples there are.
 fn sentence(held: &Held<'_>) -> String {
     let Finding { samples, planned, chunks, .. } = held.finding;
-    let of = if planned == chunks {
-        format!("every one of {} decomposed", plural(*chunks, "step", "steps"))
-    } else {
-        format!("{planned} of {chunks} steps decomposed, evenly")
-    };
+    let all = plural(*chunks, held.noun, &format!("{}s", held.noun));
+    let of = if planned == chunks { format!("every one of {all} decomposed") } else { format!("{planned} of {all} decomposed, evenly") };
     let of = if samples.len() < *planned { format!("{}, {} so far", of, samples.len()) } else { of };
     match held.seen.last() {
         Some(s) => format!(
-            "after step {}: |{}| {}, effective rank {} of {}, stable rank {}; {of}",
-            s.chunks - 1,
+            "{}: |{}| {}, effective rank {} of {}, stable rank {}; {of}",
+            held.after(s),
             held.name,
             number(s.frobenius),
             number(s.effective_rank),
@@ -166,9 +178,8 @@ fn sizes(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, size: Vec2, commands: &m
     if several > LINES {
         legend.push(Entry::new(Sign::Square, held.colour.gamma_multiply(0.35), "the others"));
     }
-    let last = held.seen.last().map_or_else(|| "nothing yet".to_owned(), |s| number(s.frobenius));
-    let describe =
-        format!("Size of the state of lane {}: norm and singular values; at the playhead the norm is {last}", lane_name(look, held));
+    let newest = held.newest("norm", |s| s.frobenius);
+    let describe = format!("Size of the state of lane {}: norm and singular values; {newest}", lane_name(look, held));
     let (response, chart) = Chart::show(ui, size, x_axis(held), y, &legend, &describe);
     let painter = chart.painter(ui);
     let place = |s: &Sample, v: f64| {
@@ -198,9 +209,8 @@ fn ranks(ui: &mut Ui, look: &Look<'_>, held: &Held<'_>, size: Vec2, commands: &m
     let y = Axis::real("directions", 0.0, most * 1.1, Scale::Linear);
     let legend =
         [Entry::new(Sign::Line(Dash::Solid), held.colour, "effective rank"), Entry::new(Sign::Line(Dash::Dots), ink.text, "stable rank")];
-    let last = held.seen.last().map_or_else(|| "nothing yet".to_owned(), |s| number(s.effective_rank));
-    let describe =
-        format!("Rank of the state of lane {}: effective and stable; at the playhead the effective rank is {last}", lane_name(look, held));
+    let newest = held.newest("effective rank", |s| s.effective_rank);
+    let describe = format!("Rank of the state of lane {}: effective and stable; {newest}", lane_name(look, held));
     let (response, chart) = Chart::show(ui, size, x_axis(held), y, &legend, &describe);
     let painter = chart.painter(ui);
     let points = |of: fn(&Sample) -> f64| held.seen.iter().map(|s| chart.pos(held.at(s), of(s))).collect::<Vec<_>>();
@@ -247,7 +257,7 @@ fn tell(look: &Look<'_>, held: &Held<'_>, chart: &Chart, response: &Response, co
     if let Some(s) = sample.normaliser {
         rows.push(("|s|", number(s)));
     }
-    facts(response, &format!("after step {}, {} writes", sample.chunks - 1, held.at(sample)), &rows);
+    facts(response, &format!("{}, {}", held.after(sample), plural(held.at(sample) as usize, "write", "writes")), &rows);
     if response.clicked() {
         let step = look.plan.step_at(held.at(sample) as usize).saturating_sub(1);
         commands.push(Command::View(ViewCommand::Choose(Subject::Step(step))));
