@@ -46,8 +46,21 @@ pub struct Inks {
 /// touches. Then come rings, then diamonds, each in full strength over what is there.
 #[must_use]
 pub fn draw(width: usize, height: usize, scale: f32, points: &[Point], inks: Inks) -> ColorImage {
+    draw_part([width, height], scale, points, inks, (points.len(), [width, height]))
+}
+
+/// How far from its point, in pixels, any mark reaches in a picture of this `scale`.
+#[must_use]
+pub fn reach(scale: f32) -> f32 {
+    // The largest ring, and the largest disc's stamp, whose middle may be anywhere in a pixel.
+    (5.0 * scale + 0.5).max(1.5 * scale + 2.5)
+}
+
+/// Draws points into a picture that is a part of a larger one, of `whole` points and pixels, and has discs of the size that these have there.
+#[must_use]
+pub fn draw_part([width, height]: [usize; 2], scale: f32, points: &[Point], inks: Inks, whole: (usize, [usize; 2])) -> ColorImage {
     let mut picture = Picture { width, height, ink: vec![0.0; width * height], pixels: Vec::new() };
-    let stamps = Stamps::suited(points.len(), [width, height], scale);
+    let stamps = Stamps::suited(whole.0, whole.1, scale);
     for point in points.iter().filter(|p| p.mark == Mark::Plain) {
         stamps.press([width, height], [point.x, point.y], |pixel, ink| picture.ink[pixel] += ink);
     }
