@@ -32,7 +32,7 @@ static CLAIMS: &[(&str, &[(&str, &str)])] = &[
     ("ovq_needle", &[("OVQ 128", "0.25"), ("OVQ 512", "0.23"), ("OVQ 1024", "0.22"), ("linear", "0.37")]),
     ("half_counts", &[("float16", "0.72"), ("full", "0.31"), ("float32", "0.31"), ("float16 chunk 64", "0.31")]),
     ("misplaced_epsilon", &[("sum 1e-2", "0.27"), ("mean 1e-2", "0.76")]),
-    ("ties", &[("LoLA 256", "0.62"), ("LoLA 8", "1.00")]),
+    ("ties", &[("LoLA 256", "0.63"), ("LoLA 8", "1.00")]),
     (
         "in_context_recall",
         &[
@@ -41,7 +41,7 @@ static CLAIMS: &[(&str, &[(&str, &str)])] = &[
             ("VQ 1024", "0.15"),
             ("linear hedgehog", "0.02"),
             ("DeltaNet", "0.06"),
-            ("LoLA 64", "0.12"),
+            ("LoLA 64", "0.13"),
             ("LoLA 512", "0.24"),
         ],
     ),
@@ -66,7 +66,7 @@ static CLAIMS: &[(&str, &[(&str, &str)])] = &[
             ("DeltaNet", "1.96"),
         ],
     ),
-    ("variable_tracking", &[("OVQ 1024", "0.97"), ("OVQ 409", "0.72"), ("VQ 1024", "0.00"), ("LoLA 64", "0.12"), ("LoLA 512", "0.22")]),
+    ("variable_tracking", &[("OVQ 1024", "0.97"), ("OVQ 409", "0.72"), ("VQ 1024", "0.00"), ("LoLA 64", "0.13"), ("LoLA 512", "0.22")]),
     ("free_text", &[("full", "0.75"), ("OVQ 16", "0.50"), ("LoLA 16", "0.75"), ("window 8", "0.25"), ("DeltaNet", "1.00")]),
     ("needle_kept", &[("LoLA 64", "0.50"), ("LoLA 64 · two needles kept", "1.00"), ("LoLA 64 · evict 809 @ 15", "0.25")]),
     ("smollm2_needle", &[("LoLA", "0.19"), ("OVQ", "0.87"), ("linear", "0.87")]),
@@ -153,6 +153,10 @@ fn check(name: &str) {
     for (i, lane) in lanes.iter().enumerate() {
         let whole = !SHORT.iter().any(|s| s.0 == name);
         assert!(!whole || (found[i] - said[i]).abs() <= 0.02, "{name}, {lane}: {} but {} in the caption", found[i], said[i]);
+        // A share that lies half-way, as 1 of 8, is rounded as the panel rounds it: upwards.
+        let half_way = whole && !is_capture && (found[i] - said[i]).abs() < 0.005 + 1e-9 && claims[i].1.len() == 4;
+        let panel = ((100.0 * found[i] + 0.5).floor() / 100.0, claims[i].1);
+        assert!(!half_way || format!("{:.2}", panel.0) == panel.1, "{name}, {lane}: the panel has {panel:?} of {}", found[i]);
         for j in 0..i {
             let apart = (said[i] - said[j]).abs() > 0.05;
             assert!(!apart || (found[i] < found[j]) == (said[i] < said[j]), "{name}: {} and {} change places", lanes[i], lanes[j]);

@@ -15,10 +15,12 @@ use mnemoscope::app::command::{Command, ViewCommand};
 use mnemoscope::app::states::States;
 use mnemoscope::app::study::StudyCommand;
 use mnemoscope::app::study::health::Ask;
+use mnemoscope::layer::ovq::Counting;
 use mnemoscope::metric::health::{gini, perplexity};
-use mnemoscope::panel::Subject;
+use mnemoscope::panel::{Pin, Subject};
 use mnemoscope::param::Params;
 use mnemoscope::session::LaneSpec;
+use mnemoscope::session::hand::{Act, Hand};
 use panel::{Run, Shown, bundled, harness, states, task, wait, wake};
 
 fn ovq(name: &str, n_max: i64, chunk: i64) -> LaneSpec {
@@ -159,6 +161,79 @@ fn health_tells_the_figures_of_the_counts_at_the_playhead() {
         near("Gini of counts", gini(&counts));
     }
     assert_eq!(harness.query_all_by_label_contains("(40 writes wait for the end of the chunk)").count(), 2);
+}
+
+/// The number of a lane in a figure of codebook health, as a screen reader has it.
+fn figure(harness: &Window<'_>, title: &str, lane: &str) -> f64 {
+    let text = harness.get_by_label_contains(&format!("Codebook health, {title}, at write ")).accesskit_node().label().unwrap();
+    let told = text.rsplit(&format!(" {lane}: ")).next().unwrap().split([' ', ';']).next().unwrap().to_owned();
+    told.parse().unwrap()
+}
+
+#[test]
+fn health_is_of_the_counts_that_the_layer_keeps() {
+    // 5000 writes one by one, two rows at most (3 t / (t + 3) stays below 3): one of them is offered more than 2048, where half floats stall.
+    let params = Params::default().with("T", 5000).with("pairs", 32).with("dk", 8).with("dv", 4);
+    let of = |counts: &str| Params::default().with("n_max", 3).with("chunk", 1).with("counts", counts);
+    let lanes = vec![LaneSpec::new("half", "ovq", of("float16")), LaneSpec::new("exact", "ovq", of("float32"))];
+    let run = Run::new(task("in_context_recall", params), lanes);
+    let harness = harness(panel_of("health", &run), vec2(620.0, 560.0), false);
+    let mut told = Vec::new();
+    for (lane, name, counting) in [(0, "half", Counting::Half), (1, "exact", Counting::Exact)] {
+        let counts = counting.tally(run.traces[lane].channel("assignments").unwrap().wholes(0), 0, 1);
+        assert_eq!((counts.len(), counts.iter().any(|&c| c > 2048)), (2, counting == Counting::Exact), "{counts:?}");
+        let expected = (perplexity(&counts) / 2.0, gini(&counts));
+        let shown = (figure(&harness, "perplexity / n", name), figure(&harness, "Gini of counts", name));
+        assert!((shown.0 - expected.0).abs() < 1e-3 && (shown.1 - expected.1).abs() < 1e-3, "{name}: {shown:?}, {expected:?}");
+        told.push(shown.1);
+    }
+    assert!((told[0] - told[1]).abs() > 2e-3, "the two lanes are told apart: {told:?}");
+}
+
+#[test]
+fn a_row_deleted_by_hand_is_in_use_in_no_panel() {
+    let params = Params::default().with("T", 512).with("pairs", 32).with("dk", 8).with("dv", 4);
+    let hands = vec![Hand { step: 3, kv_head: 0, what: Act::Delete { row: 4 } }];
+    let run = Run::new(task("in_context_recall", params), vec![LaneSpec { hands, ..ovq("del", 40, 32) }]);
+    // After 160 writes 160 * 40 / 200 = 32 rows have been founded, of which row 4 was deleted after 96.
+    let at = |name: &str| {
+        let mut shown = panel_of(name, &run);
+        shown.writes = 160;
+        harness(shown, vec2(620.0, 560.0), false)
+    };
+    at("growth").get_by_label_contains("del: n 31 of N 40 (32 rows, one of them deleted)");
+    at("health").get_by_label_contains("Codebook health, n, rows, at write 160. del: 31");
+    let mut counts = at("counts");
+    counts.get_by_label_contains("31 rows hold ");
+    counts.get_by_label("32 rows, one of them deleted");
+    counts.get_by_label_contains("Counts: 31 rows in use (32 rows, one of them deleted) at write 160");
+    counts.get_by_label("histogram").click();
+    counts.run();
+    counts.get_by_label_contains("Histogram of counts: 31 rows in use (32 rows, one of them deleted) at write 160");
+    drop(counts);
+    // Before the hand there are floor(96 * 40 / 136) = 28 rows less the one that is gone after it, at the very moment that it acts.
+    let mut moments = panel_of("moments", &run);
+    (moments.writes, moments.selection.pin) = (160, Some(Pin::Moment(96)));
+    let moments = harness(moments, vec2(620.0, 560.0), false);
+    let row = moments.get_by_label("rows in use, n").rect();
+    let beside = |number: &str| moments.query_all_by_label(number).any(|n| (n.rect().center().y - row.center().y).abs() < 4.0);
+    assert!(beside("27") && beside("31") && beside("+4"), "27 at A, 31 at B");
+}
+
+#[test]
+fn a_figure_says_of_which_write_it_is() {
+    let mut shown = studied(&CAPTURE);
+    shown.writes = 1000;
+    let mut harness = harness(shown, vec2(620.0, 560.0), false);
+    // 15 chunks of 64 are over at write 960.
+    let node = harness.get_by_label_contains("Codebook health, perplexity / n, at write 1000. ").accesskit_node();
+    let (label, legend) = (node.label().unwrap(), node.description().unwrap());
+    assert_eq!(label.matches(" (at write 960, where its last whole chunk ends)").count(), 2, "{label}");
+    assert_eq!(legend.matches(" at 960").count(), 2, "{legend}");
+    harness.state_mut().writes = 960;
+    harness.run();
+    let node = harness.get_by_label_contains("Codebook health, perplexity / n, at write 960. ").accesskit_node();
+    assert!(!node.label().unwrap().contains("(at write") && !node.description().unwrap().contains(" at "));
 }
 
 #[test]

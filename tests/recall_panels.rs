@@ -5,7 +5,7 @@
 #[path = "common/panel.rs"]
 mod panel;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use eframe::egui::{self, Key, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -13,9 +13,12 @@ use egui_kittest::{Harness, SnapshotResults};
 use mnemoscope::app::command::{Command, ViewCommand};
 use mnemoscope::app::study::StudyCommand;
 use mnemoscope::app::study::effective::Ask;
+use mnemoscope::panel::Pin;
 use mnemoscope::param::Params;
-use mnemoscope::session::LaneSpec;
 use mnemoscope::session::hand::{Act, Hand};
+use mnemoscope::session::plan::Plan;
+use mnemoscope::session::{BackendChoice, LaneSpec, Session};
+use mnemoscope::trace::{TraceBlock, Values};
 use panel::{Run, Shown, harness, task, wait, wake};
 
 fn lanes() -> Vec<LaneSpec> {
@@ -140,6 +143,99 @@ fn a_branch_is_shown_beside_the_lane_that_it_is_of() {
     drop(harness);
     let mut wide = self::harness(panel_of("recall", &BRANCH), vec2(760.0, 340.0), false);
     results.add(wide.try_snapshot("panel_recall_branch_wide"));
+}
+
+/// Two lanes that have answered differently many reads at most moments, since their chunks are of 32 and of 128 writes. Their answers are made
+/// up: the coarse lane is right in every read; the fine one in those that come within 128 writes, and wrong in all later ones.
+static UNEVEN: LazyLock<Run> = LazyLock::new(|| {
+    let source = task("multi_query", Params::default().with("T", 500).with("pairs", 40));
+    let lane = |name: &str, chunk: i64| LaneSpec::new(name, "ovq", Params::default().with("chunk", chunk).with("n_max", 100));
+    let lanes = vec![lane("fine", 32), lane("coarse", 128)];
+    let plan = Plan::new(&Session { source, lanes, backend: BackendChoice::Cpu, ..Session::default() }, None).unwrap();
+    let after: Vec<u32> = plan.stream.after().to_vec();
+    let traces = [128, u32::MAX].into_iter().zip(&plan.lanes).map(|(last, lane)| {
+        let mut trace = lane.trace();
+        let mut block = TraceBlock::default();
+        let correct = after.iter().map(|&a| i32::from(a <= last)).collect();
+        let place = lane.channels.iter().position(|c| c.name == "correct").unwrap();
+        block.push(place, 0..after.len(), Values::I32(correct));
+        trace.append(&block).unwrap();
+        trace
+    });
+    let traces = traces.collect();
+    Run::of(Arc::new(plan), traces)
+});
+
+/// Reads of [`UNEVEN`] that come within so many writes.
+fn within(writes: u32) -> usize {
+    UNEVEN.plan.stream.after().iter().filter(|&&a| a <= writes).count()
+}
+
+#[test]
+fn lanes_are_compared_over_the_reads_that_all_of_them_have_answered() {
+    // After 224 writes the coarse lane has answered what comes within 128, the fine one what comes within 224.
+    let (common, fine, all) = (within(128), within(224), UNEVEN.plan.stream.reads());
+    assert!(0 < common && common < fine && fine < all, "{common}, {fine}, {all}");
+    let mut shown = panel_of("recall", &UNEVEN);
+    shown.writes = 224;
+    let mut harness = harness(shown, vec2(420.0, 300.0), true);
+    harness.get_by_label(&format!("{common} of {all} reads answered by every lane"));
+    // Of the reads in common both answer every one: that is a tie. Of all that it has answered the fine one has lost some.
+    let row = harness.get_by_label_contains("fine, 1.00 (");
+    let (at, said) = (row.rect().center(), text(&row));
+    let coarse = text(&harness.get_by_label_contains("coarse, 1.00 ("));
+    let score = |said: &str| said.split(", ").nth(1).unwrap().to_owned();
+    let score_of_both = score(&said);
+    assert_eq!(score(&coarse), score_of_both, "with the same interval, for it is of as many reads");
+    harness.get_by_label_contains(&format!("Over the {common} reads answered by every lane: fine {score_of_both}; coarse {score_of_both}"));
+    harness.hover_at(at);
+    harness.run();
+    harness.get_by_label("of all that it has answered");
+    harness.get_by_label_contains(&format!(", {common} of {common} reads"));
+    harness.get_by_label_contains(&format!(", {common} of {fine} reads"));
+    harness.remove_cursor();
+    // In the bins of the other views the reads are the same too. Every read is a question.
+    choose(&mut harness, "Recall view", "by role");
+    let of_lane = |name: &str| format!("{name} {score_of_both}, {common} of {common} reads");
+    harness.get_by_label_contains(&format!("in 1 bin, question. {}; {}", of_lane("fine"), of_lane("coarse")));
+    // Before the end of the coarse lane's first chunk there is nothing to compare, though the fine one has answered some.
+    assert!(within(64) > 0);
+    harness.state_mut().writes = 64;
+    harness.run();
+    harness.get_by_label(&format!("0 of {all} reads answered by every lane"));
+    harness.get_by_label("No read has been answered by every lane yet.");
+    // Where both are at the end of a chunk nothing has to be said.
+    harness.state_mut().writes = 256;
+    harness.run();
+    harness.get_by_label(&format!("{} of {all} reads", within(256)));
+}
+
+#[test]
+fn two_moments_compare_lanes_over_the_same_reads() {
+    let mut shown = panel_of("moments", &UNEVEN);
+    (shown.writes, shown.selection.pin) = (224, Some(Pin::Moment(128)));
+    let mut harness = harness(shown, vec2(620.0, 500.0), true);
+    harness.get_by_label(&format!("Of the reads that every lane has answered: {0} up to A, {0} up to B.", within(128)));
+    harness.state_mut().selection.pin = Some(Pin::Lane(0));
+    harness.run();
+    harness.get_by_label(&format!("Of the {} reads that both lanes have answered.", within(128)));
+    harness.get_by_label("accuracy so far");
+    harness.state_mut().writes = 256;
+    harness.run();
+    harness.get_by_label("accuracy so far");
+    assert_eq!(harness.query_all_by_label_contains(" that both lanes have answered").count(), 0);
+}
+
+#[test]
+fn a_filter_of_reads_says_how_many_its_lane_has_answered() {
+    let mut shown = panel_of("reads", &UNEVEN);
+    shown.writes = 224;
+    let mut harness = harness(shown, vec2(560.0, 400.0), false);
+    choose(&mut harness, "Answered", "right in coarse");
+    let (own, asked) = (within(128), within(224));
+    harness.get_by_label_contains(&format!("{own} of {asked} reads up to the playhead, of which coarse has answered {own}"));
+    choose(&mut harness, "Answered", "right in fine");
+    assert_eq!(harness.query_all_by_label_contains("of which fine has answered").count(), 0, "it has answered all of them");
 }
 
 #[test]

@@ -6,6 +6,8 @@
 
 use ndarray::{Array2, ArrayView2, s};
 
+use crate::layer::ovq::Counting;
+
 /// exp(H) of the shares of `counts`, H = -sum p ln p: how many equally full rows are as even. 0 where nothing is counted.
 #[must_use]
 pub fn perplexity(counts: &[u32]) -> f64 {
@@ -54,11 +56,17 @@ impl Step {
 }
 
 /// The use of a dictionary's rows, kept up write by write. A write costs the same however many rows there are.
+///
+/// The counts are the layer's own: where it keeps them in half floats ([`Usage::counted`]) they are rounded after each step, as it does.
 #[derive(Debug, Clone)]
 pub struct Usage {
     window: usize,
     step: usize,
-    writes: u64,
+    counting: Counting,
+    /// The rows that took a write in the step under way, each as often as it did; only where counts are rounded.
+    touched: Vec<usize>,
+    /// Sum of the counts.
+    total: u64,
     counts: Vec<u32>,
     /// How many rows hold at least c writes, at place c.
     at_least: Vec<u32>,
@@ -81,7 +89,9 @@ impl Usage {
         Self {
             window: window.max(1),
             step: 0,
-            writes: 0,
+            counting: Counting::Exact,
+            touched: Vec::new(),
+            total: 0,
             counts: Vec::new(),
             at_least: vec![0; 2],
             sum: 0.0,
@@ -92,12 +102,38 @@ impl Usage {
         }
     }
 
+    /// The same for a layer that counts like this. Set before the first write.
+    #[must_use]
+    pub fn counted(self, counting: Counting) -> Self {
+        Self { counting, ..self }
+    }
+
     /// A write of the step that is under way went to `row`.
     pub fn push(&mut self, row: usize) {
         if row >= self.counts.len() {
             self.counts.resize(row + 1, 0);
             self.last.resize(row + 1, 0);
         }
+        let is_new = self.counts[row] == 0;
+        self.raise(row);
+        if self.counting != Counting::Exact {
+            self.touched.push(row);
+        }
+        let before = self.last[row] as usize;
+        if !is_new && before == self.step {
+            return;
+        }
+        if !is_new {
+            self.lasts[before] -= 1;
+            self.recent -= u32::from(before + self.window > self.step);
+        }
+        self.last[row] = self.step as u32;
+        self.lasts[self.step] += 1;
+        self.recent += 1;
+    }
+
+    /// The count of `row` is one more.
+    fn raise(&mut self, row: usize) {
         let count = self.counts[row];
         let c = count as usize;
         if c + 2 > self.at_least.len() {
@@ -106,24 +142,44 @@ impl Usage {
         let fuller = u64::from(self.at_least[c + 1]);
         // A row that is new differs from every other one by all that it holds.
         let rows = u64::from(self.at_least[1]) + u64::from(c == 0);
-        self.differences += if c == 0 { self.writes } else { 0 };
+        self.differences += if c == 0 { self.total } else { 0 };
         // One more here: nearer by one to the fuller rows, farther by one from the others.
         self.differences = self.differences + (rows - 1 - fuller) - fuller;
         self.sum += c_ln_c(count + 1) - c_ln_c(count);
         self.at_least[c + 1] += 1;
         self.counts[row] += 1;
-        self.writes += 1;
-        let before = self.last[row] as usize;
-        if c > 0 && before == self.step {
-            return;
+        self.total += 1;
+    }
+
+    /// The count of `row`, which is 2 or more, is one less: what [`Usage::raise`] does, undone.
+    fn lower(&mut self, row: usize) {
+        let count = self.counts[row];
+        self.at_least[count as usize] -= 1;
+        let fuller = u64::from(self.at_least[count as usize]);
+        let rows = u64::from(self.at_least[1]);
+        self.differences = self.differences + fuller - (rows - 1 - fuller);
+        self.sum -= c_ln_c(count) - c_ln_c(count - 1);
+        self.counts[row] -= 1;
+        self.total -= 1;
+    }
+
+    /// Rounds the counts of the rows that took a write in this step, as the layer does once a chunk is over: what a chunk adds to a row
+    /// is added in one go, so that the count rounded is that before it and all of its members together.
+    fn round(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for &row in &touched {
+            let rounded = self.counting.add(0, self.counts[row]);
+            while self.counts[row] < rounded {
+                self.raise(row);
+            }
+            while self.counts[row] > rounded {
+                self.lower(row);
+            }
         }
-        if c > 0 {
-            self.lasts[before] -= 1;
-            self.recent -= u32::from(before + self.window > self.step);
-        }
-        self.last[row] = self.step as u32;
-        self.lasts[self.step] += 1;
-        self.recent += 1;
+        touched.clear();
+        self.touched = touched;
     }
 
     /// `row` is taken out of the memory with all that it holds; what it held counts for nothing any more.
@@ -134,7 +190,7 @@ impl Usage {
         self.differences -= others.map(|&c| u64::from(c.abs_diff(count))).sum::<u64>();
         self.at_least[1..=count as usize].iter_mut().for_each(|n| *n -= 1);
         self.sum -= c_ln_c(count);
-        self.writes -= u64::from(count);
+        self.total -= u64::from(count);
         let last = self.last[row] as usize;
         self.lasts[last] -= 1;
         self.recent -= u32::from(last + self.window > self.step);
@@ -142,6 +198,7 @@ impl Usage {
 
     /// The step is over: what the counts tell after it.
     pub fn end_step(&mut self) -> Step {
+        self.round();
         let now = self.now();
         self.step += 1;
         self.lasts.push(0);
@@ -157,7 +214,7 @@ impl Usage {
     }
 
     fn perplexity(&self) -> f64 {
-        match (self.writes, self.at_least[1]) {
+        match (self.total, self.at_least[1]) {
             (0, _) => 0.0,
             // Exactly: sums of logarithms are not.
             (_, 1) => 1.0,
@@ -167,7 +224,7 @@ impl Usage {
 
     fn gini(&self) -> f64 {
         let n = u64::from(self.at_least[1]);
-        if self.writes == 0 { 0.0 } else { self.differences as f64 / (n as f64 * self.writes as f64) }
+        if self.total == 0 { 0.0 } else { self.differences as f64 / (n as f64 * self.total as f64) }
     }
 }
 

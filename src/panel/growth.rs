@@ -2,10 +2,11 @@
 
 use eframe::egui::{Color32, Id, Painter, RichText, Sense, Stroke, Ui, Vec2, pos2, vec2};
 
-use super::common::{Key, chunk_name, chunks_seen, cover, facts, head_of, lane_link, lanes_with, playheads, waiting, words};
+use super::common::{Key, chunk_name, chunks_seen, cover, facts, head_of, lane_link, lanes_with, playheads, plural, waiting, words};
 use super::row::{glued, width_of};
 use super::{Look, Panel};
 use crate::app::command::Command;
+use crate::session::hand::{self, Hand};
 use crate::trace::Channel;
 use crate::widget::baked;
 use crate::widget::cached::Cached;
@@ -19,7 +20,9 @@ pub const HELP: &str = "How many centroids each dictionary holds, against the wr
 Thick steps: n, rows in use after each chunk, up to the playhead, in each lane's colour and dashes (its name stands above with both). Thin and pale: the plateau curve N(t) = t N / (t + N). \
 Thin dots: N, the most that the dictionary may hold; half of it is reached after N writes.\n\n\
 The formula: a chunk that ends at write t founds m = floor(t N / (t + N)) - n rows (the first chunk at least one, a chunk at most one a write). With another growth (saturating: min(t, N); linear: t N / T) the \
-steps leave the thin curve: that is the ablation.\n\nVQ attention has no curve to follow: its n is the codes of the fixed codebook that stand for a token so far.\n\nHover for the exact numbers of a step.";
+steps leave the thin curve: that is the ablation.\n\nVQ attention has no curve to follow: its n is the codes of the fixed codebook that stand for a token so far.\n\n\
+A row deleted by hand is in use no more, and n is one less from then on. Growth goes on as if it were there: in the formula above it still counts, so that the \
+steps stay below the curve by the rows deleted.\n\nHover for the exact numbers of a step.";
 
 /// The room of a lane's sign.
 const SIGN: Vec2 = vec2(26.0, 12.0);
@@ -43,6 +46,62 @@ pub fn rows_after(sizes: &Channel, head: usize, chunks: usize) -> Option<usize> 
         None => Some(0),
         Some(last) => sizes.wholes(head).get(last).map(|&n| n.max(0) as usize),
     }
+}
+
+/// The rows of a dictionary after some chunks, told the same in every panel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rows {
+    /// The rows founded so far. A row that a hand has deleted is among them: it keeps its number, and growth goes on as if it were there.
+    pub founded: usize,
+    /// Those of them that a hand has deleted.
+    pub deleted: usize,
+}
+
+impl Rows {
+    /// n, the rows in use: those that a hand has deleted are not.
+    #[must_use]
+    pub fn in_use(self) -> usize {
+        self.founded.saturating_sub(self.deleted)
+    }
+
+    /// `28 rows, one of them deleted`; empty where none is.
+    #[must_use]
+    pub fn apart(self) -> String {
+        let rows = plural(self.founded, "row", "rows");
+        match self.deleted {
+            0 => String::new(),
+            1 => format!("{rows}, one of them deleted"),
+            many => format!("{rows}, {many} of them deleted"),
+        }
+    }
+
+    /// `28 rows`, or `27 rows in use (28 rows, one of them deleted)`.
+    #[must_use]
+    pub fn in_words(self) -> String {
+        if self.deleted == 0 {
+            return plural(self.founded, "row", "rows");
+        }
+        format!("{} in use ({})", plural(self.in_use(), "row", "rows"), self.apart())
+    }
+}
+
+/// The rows of one head's dictionary after so many chunks, with what `hands` have deleted of them by then. `None` if the channel `sizes`
+/// does not reach that far.
+#[must_use]
+pub fn rows_of(sizes: &Channel, hands: &[Hand], head: usize, chunks: usize) -> Option<Rows> {
+    let founded = rows_after(sizes, head, chunks)?;
+    Some(Rows { founded, deleted: deleted_of(founded, hands, head, chunks) })
+}
+
+/// How many of the first `founded` rows of a head are deleted by hand after so many chunks.
+fn deleted_of(founded: usize, hands: &[Hand], head: usize, chunks: usize) -> usize {
+    hand::dead_rows(hands, head, chunks).into_iter().filter(|&row| row < founded).count()
+}
+
+/// n after each chunk: `sizes` (rows founded) less the rows that are deleted by hand then.
+fn in_use(sizes: &[i32], hands: &[Hand], head: usize) -> Vec<i32> {
+    let rows = |(step, &size): (usize, &i32)| size - deleted_of(size.max(0) as usize, hands, head, step + 1) as i32;
+    if hands.is_empty() { sizes.to_vec() } else { sizes.iter().enumerate().map(rows).collect() }
 }
 
 /// The steps of `sizes` as the corners of a line: level while a chunk is read, upright where it ends.
@@ -101,8 +160,10 @@ impl Panel for Growth {
             let head = head_of(sizes, look);
             let chunk = look.lanes[lane].plan.setup.chunk;
             let covered = cover(sizes.len(), chunks_seen(look, lane), look.plan.stream.chunks(chunk));
-            let all =
-                self.curves[lane].get(Key::new(look, lane, head, covered, ()), || corners(&sizes.wholes(head)[..covered], chunk, total));
+            let hands = &look.lanes[lane].plan.setup.hands;
+            let all = self.curves[lane].get(Key::new(look, lane, head, covered, ()), || {
+                corners(&in_use(&sizes.wholes(head)[..covered], hands, head), chunk, total)
+            });
             let seen = (1 + 2 * chunks_seen(look, lane)).min(all.len());
             let points: Vec<_> = all[..seen].iter().map(|p| chart.pos(p[0], p[1])).collect();
             line::draw(&painter, &points, Stroke::new(2.0, colour), look.lanes[lane].dash());
@@ -174,16 +235,21 @@ fn fits(room: f32, whole: f32) -> bool {
     whole + 0.5 <= room
 }
 
-/// `n 409 of N 512`, at the playhead, and how many writes wait.
+/// `n 409 of N 512`, at the playhead, what a hand has deleted, and how many writes wait.
 fn sentence(look: &Look<'_>, lane: usize) -> String {
     let Some(sizes) = look.lanes[lane].trace.channel("sizes") else { return String::new() };
-    let rows = rows_after(sizes, head_of(sizes, look), chunks_seen(look, lane));
+    let rows = rows_of(sizes, &look.lanes[lane].plan.setup.hands, head_of(sizes, look), chunks_seen(look, lane));
     let text = match (rows, n_max(look, lane)) {
-        (Some(n), Some(most)) => format!("n {n} of N {most}"),
-        (Some(n), None) => format!("n {n}"),
+        (Some(rows), Some(most)) => format!("n {} of N {most}{}", rows.in_use(), aside(rows)),
+        (Some(rows), None) => format!("n {}{}", rows.in_use(), aside(rows)),
         (None, _) => "not computed yet".to_owned(),
     };
     format!("{text} {}", waiting(look, lane)).trim_end().to_owned()
+}
+
+/// ` (28 rows, one of them deleted)`; nothing where none is.
+fn aside(rows: Rows) -> String {
+    if rows.deleted == 0 { String::new() } else { format!(" ({})", rows.apart()) }
 }
 
 fn describe(look: &Look<'_>, lanes: &[usize]) -> String {
@@ -204,12 +270,13 @@ fn tell(response: &eframe::egui::Response, look: &Look<'_>, lanes: &[usize], x: 
             "after the playhead".to_owned()
         } else {
             let step = chunks.checked_sub(1);
-            match (rows_after(sizes, head, chunks), step, step.and_then(|s| rows_after(sizes, head, s))) {
-                (Some(n), Some(step), Some(before)) => {
-                    let chunk = chunk_name(look.plan, plan, step);
-                    format!("n = {n} in {chunk}, after write {end}; {} new in it", n - before.min(n))
+            let rows = |chunks: usize| rows_of(sizes, &plan.setup.hands, head, chunks);
+            match (rows(chunks), step, step.and_then(rows)) {
+                (Some(now), Some(step), Some(before)) => {
+                    let (chunk, new) = (chunk_name(look.plan, plan, step), now.founded.saturating_sub(before.founded));
+                    format!("n = {}{} in {chunk}, after write {end}; {new} new in it", now.in_use(), aside(now))
                 }
-                (Some(n), None, _) => format!("n = {n} before the end of {}", chunk_name(look.plan, plan, 0)),
+                (Some(now), None, _) => format!("n = {} before the end of {}", now.in_use(), chunk_name(look.plan, plan, 0)),
                 _ => "not computed yet".to_owned(),
             }
         };
@@ -236,6 +303,23 @@ mod tests {
         assert!((plateau(512.0, 512.0) - 256.0).abs() < 1e-12);
         assert!(plateau(0.0, 512.0).abs() < 1e-12);
         assert!(plateau(1e9, 512.0) < 512.0);
+    }
+
+    #[test]
+    fn a_row_deleted_by_hand_is_in_use_no_more_and_growth_goes_on() {
+        use crate::session::hand::Act;
+        let delete = |step, kv_head, row| Hand { step, kv_head, what: Act::Delete { row } };
+        // Row 4 goes after the third chunk, twice over; head 1 loses another one, and a move takes nothing away.
+        let moved = Hand { step: 1, kv_head: 0, what: Act::Move { row: 0, to: 1 } };
+        let hands = [delete(3, 0, 4), delete(4, 0, 4), delete(2, 1, 0), moved];
+        assert_eq!(in_use(&[2, 5, 8, 10], &hands, 0), [2, 5, 7, 9]);
+        assert_eq!(in_use(&[2, 5, 8, 10], &hands, 1), [2, 4, 7, 9]);
+        assert_eq!(in_use(&[2, 5], &[], 0), [2, 5]);
+        let rows = Rows { founded: 28, deleted: 1 };
+        assert_eq!((rows.in_use(), rows.apart()), (27, "28 rows, one of them deleted".to_owned()));
+        assert_eq!(rows.in_words(), "27 rows in use (28 rows, one of them deleted)");
+        assert_eq!(Rows { deleted: 0, ..rows }.in_words(), "28 rows");
+        assert_eq!(Rows { deleted: 2, ..rows }.apart(), "28 rows, 2 of them deleted");
     }
 
     #[test]

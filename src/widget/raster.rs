@@ -58,7 +58,7 @@ pub fn draw_field(width: usize, height: usize, scale: f32, points: &[Point], ink
     draw_by(width, height, scale, points, inks, &Stamps::field(points.len(), [width, height], scale))
 }
 
-/// A part of a picture, for its columns at an edge in time: see [`draw_field_part`].
+/// A part of a picture, for its columns at an edge in time: see [`draw_part`].
 #[derive(Debug, Clone)]
 pub struct Part<'a> {
     /// The columns of the whole picture that are drawn.
@@ -71,13 +71,31 @@ pub struct Part<'a> {
     pub total: usize,
 }
 
-/// Columns of the picture that [`draw_field`] makes of `width` x `height` pixels, without the ink of some of its points: those that are
+/// Columns of the picture that [`draw`] makes of `width` x `height` pixels, without the ink of some of its points: those that are
 /// drawn are as they are in the whole picture, to the pixel.
 #[must_use]
-pub fn draw_field_part([width, height]: [usize; 2], scale: f32, part: &Part<'_>, inks: Inks) -> ColorImage {
-    let crowds = Crowds::of(part.points, [width, height], scale);
+pub fn draw_part(whole: [usize; 2], scale: f32, part: &Part<'_>, inks: Inks) -> ColorImage {
+    draw_part_by(whole, scale, part, inks, &Stamps::suited(part.total, whole, scale))
+}
+
+/// The same of the picture that [`draw_field`] makes.
+#[must_use]
+pub fn draw_field_part(whole: [usize; 2], scale: f32, part: &Part<'_>, inks: Inks) -> ColorImage {
+    draw_part_by(whole, scale, part, inks, &Stamps::field(part.total, whole, scale))
+}
+
+fn draw_part_by(whole: [usize; 2], scale: f32, part: &Part<'_>, inks: Inks, stamps: &Stamps) -> ColorImage {
+    let crowds = Crowds::of(part.points, whole, scale);
     let drawn = &part.points[..part.drawn.min(part.points.len())];
-    draw_columns((part.columns.clone(), height), scale, drawn, inks, &Stamps::field(part.total, [width, height], scale), &crowds)
+    draw_columns((part.columns.clone(), whole[1]), scale, drawn, inks, stamps, &crowds)
+}
+
+/// The columns of a picture `width` wide in which marks before the edge at `at` (in columns) and marks after it may meet: before them no
+/// later mark leaves any ink, after them none of the earlier ones does.
+#[must_use]
+pub fn edge(at: f64, width: usize, scale: f32) -> Range<usize> {
+    let (at, reach) = (at.clamp(0.0, width as f64), reach(scale));
+    (at.floor() as usize).saturating_sub(reach)..(at.ceil() as usize + reach).min(width)
 }
 
 /// How far the ink of a point reaches from it, in whole pixels of a picture with `scale` of them a point of the screen: beyond that no

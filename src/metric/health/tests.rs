@@ -48,6 +48,31 @@ fn a_row_is_unused_once_it_has_had_no_write_for_the_window() {
 }
 
 #[test]
+fn half_floats_stall_at_2048_and_the_figures_with_them() {
+    // One write a step: 60000 of them to row 0, of which 2048 count, and one to each of 63 other rows.
+    let mut usage = Usage::new(8).counted(Counting::Half);
+    let mut last = None;
+    for row in std::iter::repeat_n(0, 60_000).chain(1..64) {
+        usage.push(row);
+        last = Some(usage.end_step());
+    }
+    let step = last.unwrap();
+    assert_eq!(usage.counts[..3], [2048, 1, 1]);
+    // p = 2048/2111 and 63 times 1/2111: H = 0.02939 + 0.22845 nats, exp(H) = 1.2941. Gini: 63 pairs of 2047 apart over 64 * 2111.
+    assert!((step.perplexity - 1.294).abs() < 1e-3, "{step:?}");
+    assert!((step.gini - 63.0 * 2047.0 / (64.0 * 2111.0)).abs() < 1e-9, "{step:?}");
+    assert_eq!((step.rows, step.unused), (64, 56), "the last eight steps had a write each");
+    // Three in one step are added in one go: 2048 + 3 = 2051, between 2050 and 2052 the one whose last bit is 0.
+    (0..3).for_each(|_| usage.push(0));
+    usage.end_step();
+    assert_eq!((usage.counts[0], usage.total), (2052, 2052 + 63));
+    // Exactly counted, nearly all is in one row.
+    let mut exact = Usage::new(8);
+    std::iter::repeat_n(0, 60_000).chain(1..64).for_each(|row| exact.push(row));
+    assert!(exact.end_step().perplexity < 1.02);
+}
+
+#[test]
 fn the_nearest_pair_differs_by_length_and_by_angle() {
     // Rows 0 and 1 are long and at 60 degrees: dot 2 * 1 * 1/2 = 1. Rows 2 and 3 are short and parallel: dot 0.02, cosine 1.
     let keys = array![[2.0_f32, 0.0], [0.5, 0.75_f32.sqrt()], [0.0, -0.1], [0.0, -0.2]];
@@ -111,6 +136,35 @@ proptest! {
             prop_assert!((now.gini - gini(&used)).abs() < 1e-12, "{} {}", now.gini, gini(&used));
             let n = used.len() as f64;
             prop_assert!((1.0..=n).contains(&now.perplexity) && (0.0..=1.0 - 1.0 / n + 1e-12).contains(&now.gini));
+        }
+    }
+
+    /// What is rounded after each step is what the layer's own counts come to.
+    #[test]
+    fn usage_in_half_floats_is_that_of_the_layers_counts(
+        first in proptest::collection::vec(2000_u32..9000, 3),
+        rows in proptest::collection::vec(0_i32..5, 1..120),
+        chunk in 1_usize..9,
+    ) {
+        // A first chunk each that fills three rows beyond where half floats are exact; then chunks of anything.
+        let mut usage = Usage::new(4).counted(Counting::Half);
+        let mut counts = [0_u32; 5];
+        for (row, &members) in first.iter().enumerate() {
+            (0..members).for_each(|_| usage.push(row));
+            usage.end_step();
+            counts[row] = Counting::Half.add(0, members);
+        }
+        for chunk in rows.chunks(chunk) {
+            chunk.iter().for_each(|&row| usage.push(row as usize));
+            let now = usage.end_step();
+            for row in 0..5 {
+                let members = chunk.iter().filter(|&&r| r == row).count() as u32;
+                counts[row as usize] = Counting::Half.add(counts[row as usize], members);
+            }
+            let used: Vec<u32> = counts.into_iter().filter(|&c| c > 0).collect();
+            prop_assert_eq!(now.rows as usize, used.len());
+            prop_assert!((now.perplexity - perplexity(&used)).abs() < 1e-9, "{} {}", now.perplexity, perplexity(&used));
+            prop_assert!((now.gini - gini(&used)).abs() < 1e-12, "{} {}", now.gini, gini(&used));
         }
     }
 

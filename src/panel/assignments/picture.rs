@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart};
 use crate::widget::palette::Ink;
-use crate::widget::raster::{Inks, Mark, Part, Point, draw, draw_field, draw_field_part, neighbourhood, reach};
+use crate::widget::raster::{Inks, Mark, Part, Point, draw, draw_field, draw_field_part, edge, neighbourhood};
 
 /// What a picture depends on besides the tokens in it: the canvas, the end of the axis of rows, and which order they are in.
 type Way = (Canvas, usize, Option<u64>);
@@ -114,8 +114,7 @@ impl Area<'_> {
     /// them none of the first does.
     pub fn edge(&self, seen: usize) -> Range<usize> {
         let width = self.canvas.0[0];
-        let (at, reach) = (self.x.share(seen as f64).clamp(0.0, 1.0) * width as f64, reach(self.scale));
-        (at.floor() as usize).saturating_sub(reach)..(at.ceil() as usize + reach).min(width)
+        edge(self.x.share(seen as f64) * width as f64, width, self.scale)
     }
 
     /// The tokens, of the first `all`, that lie in these columns or near enough to matter to what does.

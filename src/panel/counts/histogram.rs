@@ -3,7 +3,7 @@
 
 use eframe::egui::{Align2, FontId, Rect, RichText, ScrollArea, Stroke, Ui, pos2, vec2};
 
-use super::{DrawOptions, Tally};
+use super::{DrawOptions, Tally, rows_in_words};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::common::{facts, link, plural};
 use crate::panel::{Look, Subject};
@@ -122,7 +122,7 @@ pub fn show(
     let x = Axis { whole: true, ..Axis::real("count: writes in the row", start, f64::from(last), Scale::Log) };
     let describe = format!(
         "Histogram of counts: {} at write {}, in {} of the number of writes, as rows for each whole number, {} without a write",
-        plural(tally.counts.len(), "row", "rows"),
+        rows_in_words(&tally.counts, options.deleted),
         look.writes,
         plural(bins.rows.len(), "bin", "bins"),
         bins.empty.len()

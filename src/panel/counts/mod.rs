@@ -7,14 +7,15 @@ use eframe::egui::{Rect, RichText, Stroke, Ui, pos2, vec2};
 use self::histogram::{Bins, Listed};
 use super::assignments::{codebook, marked_row};
 use super::common::{Key, chunks_seen, crowd, facts, head_of, lanes_with, plural, token_name, words, writes_seen};
-use super::growth::rows_after;
+use super::growth::{Rows, rows_after};
 use super::row::{Tab, buttons_width, tabs};
 use super::{LaneChoice, Look, Panel, Subject};
 use crate::app::command::{Command, ViewCommand};
 use crate::layer::ovq::Counting;
 use crate::metric::health::perplexity;
 use crate::panel::choices::Choices;
-use crate::session::hand::Act;
+use crate::session::hand;
+use crate::session::plan::PlanLane;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::heatmap::cells_of;
@@ -31,7 +32,7 @@ A bar's height is its rows divided by the whole numbers in its bin, rows for eac
 the rows themselves. A bar is never drawn lower than a hair. Rows without a write stand apart at the left, striped. Click a bar \
 to list its rows, each a link. A triangle marks the selected row's count.\n\n\
 The formula: c_j = writes assigned to row j so far, counted from the assignments, the founder included; the counts sum to the writes of \
-the chunks that are over (but for a row deleted by hand, whose count is 0 from then on, and where the layer keeps its counts in half floats: then they are shown as it has them). Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
+the chunks that are over (but for a row deleted by hand, whose count is 0 from then on and which is in use no more, and where the layer keeps its counts in half floats: then they are shown as it has them). Perplexity exp(H), H = -sum p_j ln p_j with p = c / sum c, is how many equally full rows would be as even: near n, all rows work; \
 far below, a few hold nearly everything.\n\nThe selected row, or that of the selected token, stands out. Hover for a row's exact count and its \
 founder; click to select the row.";
 
@@ -134,9 +135,9 @@ impl Panel for Counts {
         };
         let founders = trace.channel("is_new").map_or(&[][..], |c| c.wholes(head));
         let sorted = self.view == View::Sorted;
-        let deleted = deleted(look, lane, head);
         let setup = &look.lanes[lane].plan.setup;
-        let counting = if look.lanes[lane].plan.kind.name() == "ovq" { Counting::of(&setup.params) } else { Counting::Exact };
+        let deleted = hand::dead_rows(&setup.hands, head, chunks_seen(look, lane));
+        let counting = counting(look.lanes[lane].plan);
         let tally = self.tally.get(Key::new(look, lane, head, seen, sorted), || {
             tally(held, founders, counting.tally(held, rows, setup.chunk), sorted, &deleted)
         });
@@ -157,13 +158,19 @@ impl Panel for Counts {
             if counting == Counting::Half {
                 ui.label(RichText::new(format!("{seen} went to them: the counts are half floats")).color(ui.visuals().warn_fg_color));
             }
-            if empty > 0 {
-                ui.label(RichText::new(format!("{} without a write", plural(empty, "row", "rows"))).color(ui.visuals().warn_fg_color));
+            let warn = ui.visuals().warn_fg_color;
+            if !deleted.is_empty() {
+                let rows = Rows { founded: tally.counts.len(), deleted: deleted.len() };
+                ui.label(RichText::new(rows.apart()).color(warn));
+            }
+            if empty > deleted.len() {
+                let never = plural(empty - deleted.len(), "row", "rows");
+                ui.label(RichText::new(format!("{never} without a write")).color(warn));
             }
         });
         let of_token = || look.selection.current().and_then(|t| held.get(t)).and_then(|&r| usize::try_from(r).ok());
         let marked = marked_row(look, lane, of_token).filter(|r| *r < tally.counts.len());
-        let options = DrawOptions { linear: self.linear, sorted, marked, colour: look.lanes[lane].colour, even };
+        let options = DrawOptions { linear: self.linear, sorted, marked, colour: look.lanes[lane].colour, even, deleted: deleted.len() };
         if self.view == View::Histogram {
             let bins = self.bins.get(Key::new(look, lane, head, seen, ()), || Bins::new(&tally.counts));
             histogram::show(ui, look, lane, (tally, bins), options, &mut self.listed, commands);
@@ -184,11 +191,17 @@ fn writes_of(n: u64) -> String {
     format!("{} {}", grouped(n), if n == 1 { "write" } else { "writes" })
 }
 
-/// The rows that were deleted by hand before the playhead.
-fn deleted(look: &Look<'_>, lane: usize, head: usize) -> Vec<usize> {
-    let (hands, chunks) = (&look.lanes[lane].plan.setup.hands, chunks_seen(look, lane));
-    let done = hands.iter().filter(|h| h.step <= chunks && h.kv_head == head);
-    done.filter_map(|h| if let Act::Delete { row } = h.what { Some(row) } else { None }).collect()
+/// How the layer of a lane counts what its rows hold.
+pub(super) fn counting(lane: &PlanLane) -> Counting {
+    if lane.kind.name() == "ovq" { Counting::of(&lane.setup.params) } else { Counting::Exact }
+}
+
+/// The rows in words: `409 rows`, `27 rows in use (28 rows, one of them deleted)`, or of a codebook with codes that stand for no write
+/// `40 of 256 rows in use`.
+fn rows_in_words(counts: &[u32], deleted: usize) -> String {
+    let rows = Rows { founded: counts.len(), deleted };
+    let used = counts.iter().filter(|&&c| c > 0).count();
+    if used == rows.in_use() { rows.in_words() } else { format!("{used} of {} in use", plural(counts.len(), "row", "rows")) }
 }
 
 #[derive(Clone, Copy)]
@@ -198,6 +211,8 @@ struct DrawOptions {
     marked: Option<usize>,
     colour: eframe::egui::Color32,
     even: f64,
+    /// Rows deleted by hand.
+    deleted: usize,
 }
 
 fn draw(ui: &mut Ui, look: &Look<'_>, lane: usize, tally: &Tally, options: DrawOptions, commands: &mut Vec<Command>) {
@@ -212,7 +227,8 @@ fn draw(ui: &mut Ui, look: &Look<'_>, lane: usize, tally: &Tally, options: DrawO
     };
     y.whole = true;
     let x = Axis::count(if options.sorted { "rank" } else { "row" }, n);
-    let describe = format!("Counts: {n} rows at write {}, the fullest holds {most} writes, perplexity {:.0}", look.writes, options.even);
+    let rows = rows_in_words(&tally.counts, options.deleted);
+    let describe = format!("Counts: {rows} at write {}, the fullest holds {most} writes, perplexity {:.0}", look.writes, options.even);
     let mut legend = vec![Entry::new(Sign::Square, options.colour, "count")];
     if options.marked.is_some() {
         legend.insert(0, Entry::new(Sign::Square, ink.select, "selected row"));
@@ -307,6 +323,13 @@ mod tests {
         assert_eq!((t.order, t.place), (vec![1, 0], vec![1, 0]), "the fullest first");
         assert_eq!(tally(&assignments, &is_new, exact(&assignments, 3), true, &[1, 9]).counts, [2, 0, 1], "row 1 was deleted by hand");
         assert_eq!(tally(&assignments[..5], &is_new, exact(&assignments[..5], 2), false, &[]).order, [0, 1]);
+    }
+
+    #[test]
+    fn rows_in_use_are_those_that_hold_a_write() {
+        assert_eq!(rows_in_words(&[3, 1, 2], 0), "3 rows");
+        assert_eq!(rows_in_words(&[3, 0, 2], 1), "2 rows in use (3 rows, one of them deleted)");
+        assert_eq!(rows_in_words(&[3, 0, 0, 1], 0), "2 of 4 rows in use");
     }
 
     #[test]

@@ -22,7 +22,8 @@ use crate::widget::ticks::number;
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "Is the dictionary well used? Figures over the steps, each in a chart of its own, up to the playhead; every lane that has a \
-dictionary or a codebook, told apart by colour, dashes and a mark at the playhead, as they stand beside its name above. The number beside the same sign at a chart's upper right is that at the playhead.\n\n\
+dictionary or a codebook, told apart by colour, dashes and a mark at the playhead, as they stand beside its name above. The number beside the same sign at a chart's upper right is that at the playhead; where it is that of an earlier write (the lane is inside a chunk, or only some steps are known), \
+the write is said behind it: `0.054 at 1000` is the number of write 1000.\n\n\
 The formulas, with c_j the writes in row j, n the rows in use (that hold a write), D_j the key of row j:\n\
 n, against the plateau curve t N / (t + N), thin.\n\
 Perplexity over n, exp(H) / n, H = -sum p_j ln p_j, p_j = c_j / sum c: 1 if all rows are equally full.\n\
@@ -32,8 +33,8 @@ Nearest pair: the largest D_i.D_j of two rows, and the largest cosine D_i.D_j / 
 Quantisation error, 1 - k.D_j over all members so far, each against its row as it is at that step: the mean, and the worst.\n\n\
 How to read it: a healthy dictionary is even (perplexity high, Gini low), has few unused rows, no twins, and a small error. Counts that grow apart are \
 not bad in themselves: OVQ weighs a row by its count. One row alone is as even as can be: perplexity 1, Gini 0, and no pair.\n\n\
-The first four are counted from the assignments. The others need the centroids: once the run is over, its dictionaries are replayed from the trace in the \
-background, at every step or, of a long run or a large dictionary, at steps evenly apart, which is said. VQ attention: codes that stand for no write yet \
+The first four are of the layer's own counts, kept up from the assignments (where it keeps them in half floats, rounded after each chunk as it does). The others need the centroids: once the run is over, its dictionaries are replayed from the trace in the \
+background, at every step or, of a long run or a large dictionary, at steps evenly apart: then the last known at or before the playhead is shown, and said to be of that step. VQ attention: codes that stand for no write yet \
 are not in use and take no part; its codes never move.\n\nHover for the exact numbers of a step and, over a chart's name, for its formula; click to select the step.";
 
 /// The height of a cell, in points, below which charts and words are scrolled as one.

@@ -90,8 +90,10 @@ impl Plot<'_> {
 
     fn legend<'k>(self, look: &Look<'_>, known: &impl Fn(usize) -> Known<'k>) -> Vec<Entry> {
         let each = self.lanes.iter().map(|&(lane, _)| {
-            let now = known(lane).at(self.quantity, chunks_seen(look, lane)).and_then(|(at, _)| self.quantity.of(at));
-            Entry::new(mark_of(look, lane), look.lanes[lane].colour, now.map_or_else(|| "–".to_owned(), number))
+            let now = known(lane).at(self.quantity, chunks_seen(look, lane));
+            let now = now.and_then(|(at, chunks)| Some((self.quantity.of(at)?, ends(look, lane, chunks))));
+            let text = now.map_or_else(|| "–".to_owned(), |(value, write)| number(value) + &at_write(write, look.writes));
+            Entry::new(mark_of(look, lane), look.lanes[lane].colour, text)
         });
         each.collect()
     }
@@ -99,7 +101,13 @@ impl Plot<'_> {
     fn describe<'k>(self, look: &Look<'_>, known: &impl Fn(usize) -> Known<'k>) -> String {
         let each = self.lanes.iter().map(|&(lane, _)| {
             let now = known(lane).at(self.quantity, chunks_seen(look, lane));
-            let told = now.map_or_else(|| "not known yet".to_owned(), |(at, _)| self.quantity.tell(at));
+            let told = now.map_or_else(
+                || "not known yet".to_owned(),
+                |(at, chunks)| {
+                    let seen = [chunks, chunks_seen(look, lane)].map(|chunks| ends(look, lane, chunks));
+                    self.quantity.tell(at) + &of_write(seen, look.writes)
+                },
+            );
             format!("{}: {told}", look.lanes[lane].plan.name)
         });
         format!("Codebook health, {}, at write {}. {}", self.quantity.title(), look.writes, each.collect::<Vec<_>>().join("; "))
@@ -181,10 +189,39 @@ fn ends(look: &Look<'_>, lane: usize, chunks: usize) -> usize {
     (chunks * look.lanes[lane].plan.setup.chunk).min(look.plan.stream.writes())
 }
 
+/// Behind a number in the legend the write that it is of, where that is not the one at the playhead: ` at 1000`.
+fn at_write(write: usize, playhead: usize) -> String {
+    if write == playhead { String::new() } else { format!(" at {write}") }
+}
+
+/// The same in a sentence, with the reason: the number is of write `of`, the lane's last whole chunk before the playhead ends at `whole`.
+fn of_write([of, whole]: [usize; 2], playhead: usize) -> String {
+    match (of == playhead, of == whole) {
+        (true, _) => String::new(),
+        (false, true) => format!(" (at write {of}, where its last whole chunk ends)"),
+        (false, false) => format!(" (at write {of}, the last that is known)"),
+    }
+}
+
 /// The formula, on hover over the chart's name.
 fn explain(ui: &Ui, chart: &Chart, size: Vec2, quantity: Quantity) {
     let top = chart.rect.top();
     let place = Rect::from_min_max(pos2(chart.rect.left() - 24.0, top - 18.0), pos2(chart.rect.left() + size.x * 0.42, top - 1.0));
     let id = ui.scope_id().with(("formula", quantity, place.left() as i32, place.top() as i32));
     ui.interact(place, id, Sense::hover()).on_hover_text(quantity.formula());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_another_write_than_the_playheads_says_of_which() {
+        assert_eq!((at_write(1001, 1001), at_write(1000, 1001)), (String::new(), " at 1000".to_owned()));
+        // Of 2048 steps of one write every eighth is known: at 1001 the number is that of 1000.
+        assert_eq!(of_write([1000, 1001], 1001), " (at write 1000, the last that is known)");
+        // 102 is inside the second chunk of 64.
+        assert_eq!(of_write([64, 64], 102), " (at write 64, where its last whole chunk ends)");
+        assert_eq!(of_write([128, 128], 128), "");
+    }
 }

@@ -59,7 +59,7 @@ impl Quantity {
                 "Rows in use, n: those that hold a write. Thin: the plateau curve t N / (t + N), t writes seen, for a lane with room for N. Unit: rows."
             }
             Self::Evenness => {
-                "exp(H) / n with H = -sum p_j ln p_j, p_j = c_j / sum c over the rows in use: 1 if all are equally full, 1 / n if one holds nearly everything. Unit: share of n."
+                "exp(H) / n with H = -sum p_j ln p_j, p_j = c_j / sum c over the rows in use, c the counts as the layer keeps them: 1 if all are equally full, 1 / n if one holds nearly everything. Unit: share of n."
             }
             Self::Gini => {
                 "sum_i sum_j |c_i - c_j| / (2 n sum c) over the rows in use: 0 if all counts are equal, up to 1 - 1/n if one row holds nearly everything. No unit."

@@ -4,6 +4,7 @@ use super::quantity::{At, Quantity};
 use crate::app::study::health::{Finding, LaneHead};
 use crate::metric::health::{Step, Usage};
 use crate::panel::common::{Key, chunks_seen, cover, head_of, lanes_with};
+use crate::panel::counts::counting;
 use crate::panel::{LaneLook, Look};
 use crate::session::hand::Act;
 use crate::widget::cached::Cached;
@@ -33,7 +34,7 @@ impl Counted {
         // A trace that holds less than was counted is that of another run.
         let fits = |steps: &[Step]| steps.len() <= assignments.len().div_ceil(chunk);
         let held = self.held.take().filter(|(k, _, steps)| *k == key && fits(steps));
-        let (_, usage, steps) = self.held.insert(held.unwrap_or_else(|| (key, Usage::new(window), Vec::new())));
+        let (_, usage, steps) = self.held.insert(held.unwrap_or_else(|| (key, Usage::new(window).counted(counting(plan)), Vec::new())));
         let mut left = A_FRAME;
         while steps.len() < stream.chunks(chunk) {
             let range = stream.chunk_range(chunk, steps.len());
@@ -146,6 +147,8 @@ pub struct Known<'a> {
 
 impl<'a> Known<'a> {
     /// What is known after `chunks` chunks, and how many chunks that is of: of the centroids, the moment at or before.
+    ///
+    /// It may be fewer than were asked for: whoever shows the number has to say of which write it is.
     pub fn at(&self, quantity: Quantity, chunks: usize) -> Option<(At<'a>, usize)> {
         if quantity.needs_study() {
             self.finding?.before(chunks).map(|m| (At::Measured(m), m.chunks))

@@ -12,7 +12,7 @@ use super::{LaneChoice, Look, Panel, Pin};
 use crate::app::command::{Command, ViewCommand};
 use crate::metric::{Running, Summary};
 use crate::panel::choices::Choices;
-use crate::panel::recall::figures;
+use crate::panel::recall::{Scored, figures, reads_at};
 use crate::session::plan::Plan;
 use crate::widget::cached::Cached;
 use crate::widget::chart::SMALL;
@@ -25,7 +25,8 @@ use model::{Model, Side};
 pub const HELP: &str = "A moment that is held, A, beside the one at the playhead, B, with the difference; or two lanes at the same moment.\n\n\
 P pins the moment at the playhead as A (and lets it go again); on the timeline its handle can be dragged. With a lane pinned in its place, A is that lane \
 and B the lane chosen here, both at the playhead.\n\n\
-The formula is B - A throughout. Scores: accuracy or relative error of all reads answered up to A and up to B, and of those between alone. Then, for the lane chosen: rows in use n, the counts c \
+The formula is B - A throughout. Scores: accuracy, on a capture the relative error (a root), on regression the relative squared error, of all reads answered up to A and up to B, and of those between alone; \
+lanes answer a read once their chunk is over, and only reads that every lane named has answered count, so that scores beside each other are of the same reads. Then, for the lane chosen: rows in use n (without those deleted by hand), the counts c \
 of its rows (their median, largest, and perplexity exp(H(c / sum c))), the cache's pairs and threshold, the lengths |H| (|S| of delta layers) and |s| of the linear state; each at A, at B, \
 and B - A. Below: who founded a row between A and B; the centroids that moved furthest, |Dk at B - Dk at A|; who is cached at both, only at A (it went, if A is earlier), only at B \
 (it came); and the state at B minus that at A as a heatmap, purple below zero, orange above it, with its length |H_B - H_A|.\n\n\
@@ -109,6 +110,17 @@ fn pins(ui: &mut Ui, look: &Look<'_>, commands: &mut Vec<Command>) {
     });
 }
 
+/// Reads that all of these lanes have answered after so many writes of the stream: those of their whole chunks.
+fn answered(look: &Look<'_>, lanes: &[usize], writes: usize) -> usize {
+    lanes.iter().map(|&lane| reads_at(look, &look.lanes[lane], writes)).min().unwrap_or(0)
+}
+
+/// True if one of these lanes has answered more reads than another after so many writes.
+fn uneven(look: &Look<'_>, lanes: &[usize], writes: usize) -> bool {
+    let fewest = answered(look, lanes, writes);
+    lanes.iter().any(|&lane| reads_at(look, &look.lanes[lane], writes) > fewest)
+}
+
 /// B minus A in words, with its sign.
 fn difference(a: Option<f64>, b: Option<f64>) -> String {
     match (a, b) {
@@ -139,11 +151,9 @@ impl Moments {
         }
     }
 
-    /// The score of a lane over the reads that it answered between two moments, for the query head shown.
-    fn score(&self, look: &Look<'_>, lane: usize, writes: std::ops::Range<usize>) -> Option<Summary> {
-        let plan = look.lanes[lane].plan;
-        let whole = |writes: usize| (plan.chunks_at(writes) * plan.setup.chunk).min(look.plan.stream.writes());
-        let reads = look.plan.stream.reads_within(whole(writes.start)..whole(writes.end));
+    /// The score of a lane over the reads that all the lanes `among` answered between two moments, for the query head shown.
+    fn score(&self, look: &Look<'_>, lane: usize, among: &[usize], writes: std::ops::Range<usize>) -> Option<Summary> {
+        let reads = answered(look, among, writes.start)..answered(look, among, writes.end);
         let running = self.scores.get(lane)?.as_ref().filter(|_| !reads.is_empty())?;
         Some(running.over(look.query_head..look.query_head + 1, reads))
     }
@@ -151,12 +161,13 @@ impl Moments {
     fn two_moments(&mut self, ui: &mut Ui, look: &Look<'_>, pinned: usize, commands: &mut Vec<Command>) {
         let (from, to) = (pinned.min(look.writes), pinned.max(look.writes));
         let headline = |s: Option<Summary>| s.and_then(|s| s.headline());
-        let any = (0..look.lanes.len()).any(|l| self.score(look, l, 0..to).is_some());
+        let all: Vec<usize> = (0..look.lanes.len()).collect();
+        let any = all.iter().any(|&l| self.score(look, l, &all, 0..to).is_some());
         if any {
             Grid::new("scores of moments").num_columns(5).spacing([12.0, 2.0]).striped(true).show(ui, |ui| {
-                line(ui, &["scores", "up to A", "up to B", "B - A", "between"]);
+                line(ui, &[Scored::of(look.plan.stream.targets()).name(), "up to A", "up to B", "B - A", "between"]);
                 for (index, lane) in look.lanes.iter().enumerate() {
-                    let [a, b, between] = [0..pinned, 0..look.writes, from..to].map(|r| self.score(look, index, r));
+                    let [a, b, between] = [0..pinned, 0..look.writes, from..to].map(|r| self.score(look, index, &all, r));
                     ui.horizontal(|ui| {
                         swatch(ui, lane.colour);
                         drop(lane_link(ui, RichText::new(&lane.plan.name).size(SMALL), index, commands));
@@ -165,10 +176,14 @@ impl Moments {
                 }
             });
         } else {
-            ui.label(RichText::new("No read has been answered by then.").size(SMALL));
+            ui.label(RichText::new("No read has been answered by every lane by then.").size(SMALL));
+        }
+        let moments = [pinned, look.writes];
+        if moments.iter().any(|&writes| uneven(look, &all, writes)) {
+            let [a, b] = moments.map(|writes| answered(look, &all, writes));
+            ui.label(RichText::new(format!("Of the reads that every lane has answered: {a} up to A, {b} up to B.")).size(SMALL));
         }
         ui.separator();
-        let all: Vec<usize> = (0..look.lanes.len()).collect();
         let Some(lane) = self.lane.row(ui, look, &all, "No lane is switched on.", |_, _| {}) else { return };
         let plan = look.lanes[lane].plan;
         self.sides(ui, look, (lane, plan.chunks_at(pinned)), (lane, plan.chunks_at(look.writes)), commands);
@@ -178,13 +193,19 @@ impl Moments {
         let others: Vec<usize> = (0..look.lanes.len()).filter(|l| *l != pinned).collect();
         let none = "There is no other lane to see beside this one.";
         let Some(lane) = self.lane.row(ui, look, &others, none, |ui, _| drop(ui.label("is B"))) else { return };
-        let (a, b) = (self.score(look, pinned, 0..look.writes), self.score(look, lane, 0..look.writes));
+        let both = [pinned, lane];
+        let [a, b] = both.map(|l| self.score(look, l, &both, 0..look.writes));
         let headline = |s: Option<Summary>| s.and_then(|s| s.headline());
         if a.is_some() || b.is_some() {
             Grid::new("scores of lanes").num_columns(4).spacing([12.0, 2.0]).show(ui, |ui| {
                 line(ui, &["", "A", "B", "B - A"]);
-                line(ui, &["score so far", &figures(a), &figures(b), &difference(headline(a), headline(b))]);
+                let name = format!("{} so far", Scored::of(look.plan.stream.targets()).name());
+                line(ui, &[&name, &figures(a), &figures(b), &difference(headline(a), headline(b))]);
             });
+        }
+        if uneven(look, &both, look.writes) {
+            let reads = plural(answered(look, &both, look.writes), "read", "reads");
+            ui.label(RichText::new(format!("Of the {reads} that both lanes have answered.")).size(SMALL));
         }
         let chunks = |lane: usize| look.lanes[lane].plan.chunks_at(look.writes);
         self.sides(ui, look, (pinned, chunks(pinned)), (lane, chunks(lane)), commands);

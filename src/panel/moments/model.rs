@@ -7,6 +7,7 @@ use crate::metric::ANSWER;
 use crate::metric::health::perplexity;
 use crate::panel::Look;
 use crate::panel::common::head_of;
+use crate::panel::growth::rows_of;
 use crate::trace::Channel;
 use crate::widget::heatmap::Grid;
 
@@ -114,8 +115,9 @@ pub(super) fn median(numbers: &[f64]) -> Option<f64> {
 
 fn quantities(look: &Look<'_>, a: Side<'_>, b: Side<'_>) -> Vec<Quantity> {
     let rows = |side: Side<'_>| {
-        look.lanes[side.lane].trace.channel("sizes")?;
-        if side.chunks == 0 { Some(0.0) } else { at_step(look, side, "sizes") }
+        let sizes = look.lanes[side.lane].trace.channel("sizes")?;
+        let hands = &look.lanes[side.lane].plan.setup.hands;
+        rows_of(sizes, hands, head_of(sizes, look), side.chunks).map(|rows| rows.in_use() as f64)
     };
     let counts = |side: Side<'_>, of: &dyn Fn(&[f64]) -> Option<f64>| {
         let used: Vec<f64> = of_head(look, side.state, "counts")?.0.into_iter().filter(|c| *c > 0.0).collect();
@@ -129,7 +131,7 @@ fn quantities(look: &Look<'_>, a: Side<'_>, b: Side<'_>) -> Vec<Quantity> {
     };
     let length = |side: Side<'_>, name: &str| of_head(look, side.state, name).map(|(numbers, _)| norm(&numbers));
     let all: [(&'static str, &'static str, (Option<f64>, Option<f64>)); 8] = [
-        ("rows in use, n", "Rows of the dictionary that are in use", both(&rows)),
+        ("rows in use, n", "Rows of the dictionary that are in use; those deleted by hand are not", both(&rows)),
         ("count, median", "The middle of the counts of the rows in use: how many writes a row stands for", both(&|s| counts(s, &median))),
         ("count, largest", "The largest count of a row", both(&|s| counts(s, &|c| c.iter().copied().max_by(f64::total_cmp)))),
         (

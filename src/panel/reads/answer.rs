@@ -18,7 +18,7 @@ pub enum Answer {
     Code(i32, bool, f32),
     /// Whether it was the right code, where the trace does not say which one it was.
     Scored(bool),
-    /// The error over the target's length, and the cosine.
+    /// The relative error |o - y| / |y| (of one read always the root, on regression too), and the cosine.
     Error(f32, f32),
     /// Nothing is measured.
     Nothing,
@@ -105,7 +105,7 @@ impl Answer {
                 let name = usize::try_from(code).map_or_else(|_| "no code".to_owned(), |code| codes.name(stream, code));
                 format!("{what}: {name}, margin {}", number(f64::from(margin)))
             }
-            Self::Error(error, cosine) => format!("error {}, cosine {}", number(f64::from(error)), number(f64::from(cosine))),
+            Self::Error(error, cosine) => format!("relative error {}, cosine {}", number(f64::from(error)), number(f64::from(cosine))),
         }
     }
 }

@@ -11,6 +11,7 @@ use super::columns::{Columns, NARROW_RIGHT, Same, cell, head, text_width};
 use crate::app::command::{Command, ViewCommand};
 use crate::panel::Look;
 use crate::panel::common::{facts, plural, token_name, words};
+use crate::panel::recall::reads_at;
 use crate::session::plan::Plan;
 use crate::stream::Targets;
 use crate::widget::chart::SMALL;
@@ -151,7 +152,8 @@ impl List {
             }
             let of = if self.filter == Filter::default() { String::new() } else { format!("{} of ", self.passing.len()) };
             let head = if stream.query_heads() > 1 { format!(", query head {}", look.query_head) } else { String::new() };
-            let text = format!("{of}{} up to the playhead{head}{same}", plural(seen, "read", "reads"));
+            let behind = self.filter.answered.as_ref().map_or_else(String::new, |(name, _)| behind(look, name, seen));
+            let text = format!("{of}{} up to the playhead{behind}{head}{same}", plural(seen, "read", "reads"));
             ui.add(Label::new(RichText::new(text).size(SMALL).color(Ink::of(ui).quiet)).truncate());
         });
     }
@@ -188,6 +190,14 @@ impl List {
         self.jump = Some(self.offset.min(top).max(top + ROW - self.height));
         id
     }
+}
+
+/// Says of the lane whose answers are filtered how many of the `seen` reads it has answered, where it is not all of them: the others are
+/// neither right nor wrong yet.
+fn behind(look: &Look<'_>, name: &str, seen: usize) -> String {
+    let Some(lane) = look.lanes.iter().find(|l| l.plan.name == name) else { return String::new() };
+    let own = reads_at(look, lane, look.writes);
+    if own < seen { format!(", of which {name} has answered {own}") } else { String::new() }
 }
 
 struct Row<'a, 'b> {

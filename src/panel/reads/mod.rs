@@ -27,7 +27,8 @@ pub const HELP: &str = "Every read up to the playhead, with what each lane answe
 came from.\n\n\
 The list: a read's text, how many writes it sees, what is right, and each lane's answer. A code with × before it is wrong; the number behind a code is the \
 margin, by how much it beat the second (in a wide panel); where not even the code has room, ✔ is right and × wrong. What is the same of every read has no \
-column and is said above the list. On a capture: the relative error, and the cosine with full attention's output. Click a row, then use the arrows \
+column and is said above the list. On a capture and on regression: the relative error |o - y| / |y| of this one read, y the output of full attention or the target, and their cosine (Recall's relative *squared* error, \
+of regression, has no root). A lane answers a read once its chunk is over: until then … stands in its place. Click a row, then use the arrows \
 up and down, or Page Up and Page Down.\n\n\
 The formula behind the strips: every lane's output is a sum of the values written, o = sum w_i v_i. For full attention and the window the weights w_i are those of the \
 softmax; for OVQ and VQ a centroid's weight is spread over its members; for linear, delta and Mamba-2 lanes they are exact too, and may be negative; for LoLA they \

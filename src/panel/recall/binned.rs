@@ -4,10 +4,10 @@ use std::sync::{Arc, Weak};
 
 use eframe::egui::{Pos2, Response, Stroke, Ui, pos2, vec2};
 
-use super::reads_seen;
+use super::reads_in_common;
 use super::rows::Rows;
 use super::stream::padded;
-use super::words::counted;
+use super::words::{Scored, counted};
 use crate::metric::Summary;
 use crate::metric::breakdown::{Bins, Breakdown, By};
 use crate::panel::Look;
@@ -43,9 +43,11 @@ impl Binned {
         }
         self.generations = look.lanes.iter().map(|l| l.trace.generation()).collect();
         let Some(bins) = &self.bins else { return };
-        for (index, (sums, lane)) in self.lanes.iter_mut().zip(look.lanes).enumerate() {
+        // Lanes stand beside each other in a bin: the same reads of each.
+        let reads = reads_in_common(look);
+        for (sums, lane) in self.lanes.iter_mut().zip(look.lanes) {
             if let Some(sums) = sums {
-                sums.update(bins, lane.trace, reads_seen(look, index));
+                sums.update(bins, lane.trace, reads);
             }
         }
     }
@@ -68,7 +70,7 @@ impl Binned {
         let recall = matches!(look.plan.stream.targets(), Targets::Codes { .. });
         let each = (0..self.lanes.len()).flat_map(|l| (0..bins.bins.len()).filter_map(move |b| self.summary(l, b)));
         let top = if recall { 1.0 } else { each.filter_map(|s| s.headline()).filter(|v| v.is_finite()).fold(0.1, f64::max) };
-        let what = if recall { "accuracy, 95% interval" } else { "relative error" };
+        let what = if recall { "accuracy, 95% interval" } else { Scored::of(look.plan.stream.targets()).name() };
         if let [only] = &bins.bins[..] {
             self.only(ui, look, by, &only.name, (what, top), height);
             return;

@@ -5,7 +5,7 @@ use eframe::egui::{Painter, Pos2, Rect, Stroke, StrokeKind, Ui, Vec2, vec2};
 use super::rows::Rows;
 use super::stream::selected_token;
 use super::words::figures;
-use super::{over, reads_of_all, reads_seen};
+use super::{common_in_words, over, reads_asked, reads_in_common, reads_seen};
 use crate::app::command::{Command, ViewCommand};
 use crate::metric::{Running, Summary};
 use crate::panel::Look;
@@ -45,7 +45,7 @@ pub(super) fn ui(
 ) {
     let total = look.plan.stream.reads();
     let said: Vec<String> = (0..look.lanes.len()).map(|lane| sentence(look, lanes, lane)).collect();
-    let describe = format!("Recall, {}, right or wrong. {}", each_of(total), said.join("; "));
+    let describe = format!("Recall, {}, right or wrong. {}{}", each_of(total), common_in_words(look), said.join("; "));
     let axis = |width: f32| {
         if width / total as f32 >= NUMBERED {
             Axis::kinds("read", (0..total).map(|r| r.to_string()).collect())
@@ -72,7 +72,7 @@ pub(super) fn ui(
         let around = Rect::from_x_y_ranges(ends[0]..=ends[1], rows.chart.rect.y_range());
         painter.rect_stroke(around, 0.0, Stroke::new(1.5, ink.select), StrokeKind::Inside);
     }
-    playheads(ui, look, &rows.chart, |writes| reads_of_all(look, writes) as f64);
+    playheads(ui, look, &rows.chart, |writes| reads_asked(look, writes) as f64);
     selected_token(&painter, look, &rows.chart, &ink);
     let Some(pointer) = rows.response.hover_pos() else { return };
     let (x, y) = rows.chart.values_at(pointer);
@@ -99,9 +99,9 @@ fn each_of(total: usize) -> String {
     if total == 1 { "the only read".to_owned() } else { format!("each of {total} reads") }
 }
 
-/// A lane's score, and which of its reads are wrong.
+/// A lane's score over the reads that every lane has answered, and which of these are wrong.
 fn sentence(look: &Look<'_>, lanes: &[Option<Running>], lane: usize) -> String {
-    let seen = reads_seen(look, lane);
+    let seen = reads_in_common(look);
     let wrong: Vec<String> = (0..seen).filter(|&read| right(look, lanes, lane, read) == Some(false)).map(|read| read.to_string()).collect();
     let wrong = if wrong.is_empty() { "none wrong".to_owned() } else { format!("wrong: {}", wrong.join(", ")) };
     format!("{} {}, {wrong}", look.lanes[lane].plan.name, figures(over(look, lanes, lane, 0..seen)))

@@ -15,7 +15,7 @@ pub struct Change {
     pub name: String,
     /// What was done by hand to the branch and not to it.
     pub hands: Vec<Hand>,
-    /// Its score over the reads that the branch has been scored on.
+    /// Its score over the reads that the branch's is of: those that every lane has answered.
     pub summary: Option<Summary>,
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::table::Line;
-use super::words::{bytes, figures, many, percent, time};
+use super::words::{Scored, bytes, figures, many, percent, time};
 use crate::widget::ticks::grouped;
 
 /// A column.
@@ -11,7 +11,7 @@ use crate::widget::ticks::grouped;
 pub enum Column {
     /// The lane's name, in the session's order.
     Lane,
-    /// Accuracy, or relative error.
+    /// Accuracy, relative error, or relative squared error.
     Score,
     /// The score's difference from the lane without what was done by hand.
     Change,
@@ -44,11 +44,14 @@ pub(super) fn columns(wide: bool, lines: &[Line]) -> Vec<Column> {
 
 impl Column {
     /// What stands at its head.
-    pub(super) fn head(self, recall: bool) -> &'static str {
+    pub(super) fn head(self, scored: Scored) -> &'static str {
         match self {
             Self::Lane => "lane",
-            Self::Score if recall => "accuracy, 95%",
-            Self::Score => "rel. error, cosine",
+            Self::Score => match scored {
+                Scored::Accuracy => "accuracy, 95%",
+                Scored::Relative => "rel. error, cosine",
+                Scored::RelativeSquared => "rel. sq. error, cosine",
+            },
             Self::Change => "by hand",
             Self::Numbers => "numbers held",
             Self::Bytes => "state",
@@ -60,10 +63,18 @@ impl Column {
     }
 
     /// What it says, in a sentence.
-    pub(super) fn hint(self) -> &'static str {
+    pub(super) fn hint(self, scored: Scored) -> &'static str {
         match self {
             Self::Lane => "The session's order",
-            Self::Score => "The score so far, at the playhead",
+            Self::Score => match scored {
+                Scored::Accuracy => "The accuracy over the reads that every lane has answered at the playhead, with Wilson's 95% interval",
+                Scored::Relative => {
+                    "The relative error |o - y| / |y| over the reads that every lane has answered at the playhead, and their mean cosine"
+                }
+                Scored::RelativeSquared => {
+                    "The relative squared error, sum |o - y|^2 / sum |y|^2, over the reads that every lane has answered at the playhead, and their mean cosine"
+                }
+            },
             Self::Change => {
                 "What was done by hand has changed in the score so far: the branch's own minus that of the same lane without it"
             }

@@ -35,14 +35,17 @@ use binned::Binned;
 use change::Change;
 use column::Sort;
 use table::Line;
-pub use words::{bytes, figures, fixed, percent};
+pub use words::{Scored, bytes, figures, fixed, percent};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How well each lane has answered so far, at the playhead, for the query head shown (the command line prints all query heads \
 together); and what its memory costs.\n\n\
+Lanes answer a read once their chunk is over, so at a playhead one may have answered more reads than another. Scores are compared over the same reads, those \
+that every lane shown has answered; how many these are stands above the table (`12 of 40 reads answered by every lane`), and what a lane has answered beyond \
+them is on hover over its line. Over the stream each lane is drawn as far as it has answered.\n\n\
 The formula, on a task with codes: accuracy, the share of reads whose output has its largest dot product with the right code, with Wilson's 95% \
-interval. On a capture: the relative error |o - y| / |y| of the outputs against full attention's over all reads so far, and their mean \
-cosine. On regression: sum |o - y|^2 / sum |y|^2, as the papers have it.\n\n\
+interval. On a capture: the relative error |o - y| / |y| of the outputs against full attention's, the root of sum |o - y|^2 / sum |y|^2 over all these reads, and their \
+mean cosine. On regression: the relative squared error, sum |o - y|^2 / sum |y|^2 without the root, as the papers have it.\n\n\
 The table: the state is that of the end of the stream, wherever the playhead is, in bytes of float32 over all key/value heads of the lane, \
 beside the share of what full attention keeps, T (dk + dv) numbers a head. What is reserved counts whether it is in use or not, so on a short stream a \
 dictionary of N rows can hold more than full attention. In a wide panel there are also the numbers held, the multiply-adds (madds) a write and a read, and the \
@@ -109,15 +112,27 @@ fn reads_seen(look: &Look<'_>, lane: usize) -> usize {
 }
 
 /// Reads that a lane has answered after so many writes of the stream: those of its whole chunks.
-fn reads_at(look: &Look<'_>, lane: &LaneLook<'_>, writes: usize) -> usize {
+pub(super) fn reads_at(look: &Look<'_>, lane: &LaneLook<'_>, writes: usize) -> usize {
     let stream = &look.plan.stream;
     let whole = (lane.plan.chunks_at(writes) * lane.plan.setup.chunk).min(stream.writes());
     stream.reads_within(0..whole).end
 }
 
-/// Reads that any lane has answered after so many writes of the stream.
-fn reads_of_all(look: &Look<'_>, writes: usize) -> usize {
-    look.lanes.iter().map(|lane| reads_at(look, lane, writes)).max().unwrap_or(0)
+/// Reads that every lane has answered at the playhead: what lanes are compared over.
+fn reads_in_common(look: &Look<'_>) -> usize {
+    look.lanes.iter().map(|lane| reads_at(look, lane, look.writes)).min().unwrap_or(0)
+}
+
+/// Reads that are asked within so many writes of the stream, whether a lane has answered them by then or waits for the end of its chunk.
+fn reads_asked(look: &Look<'_>, writes: usize) -> usize {
+    look.plan.stream.reads_within(0..writes).end
+}
+
+/// Says, where some lane has answered more reads than another, over which they are compared.
+fn common_in_words(look: &Look<'_>) -> String {
+    let common = reads_in_common(look);
+    let ahead = (0..look.lanes.len()).any(|lane| reads_seen(look, lane) > common);
+    if ahead { format!("Over the {} answered by every lane: ", plural(common, "read", "reads")) } else { String::new() }
 }
 
 impl Panel for Recall {
@@ -150,22 +165,24 @@ impl Recall {
         let top = ui.cursor().top();
         // This panel is often low: its rows are as high as their letters.
         ui.spacing_mut().item_spacing.y = room::GAP;
-        let recall = matches!(look.plan.stream.targets(), Targets::Codes { .. });
+        let scored = Scored::of(look.plan.stream.targets());
+        let common = reads_in_common(look);
         let line = |i: usize| {
-            let seen = reads_seen(look, i);
+            let own = reads_seen(look, i);
+            let ahead = if own > common { over(look, &self.lanes, i, 0..own) } else { None };
             let change = self.bases[i].as_ref().map(|(lane, hands)| Change {
                 lane: *lane,
                 name: look.lanes[*lane].plan.name.clone(),
                 hands: hands.clone(),
-                summary: over(look, &self.lanes, *lane, 0..seen),
+                summary: over(look, &self.lanes, *lane, 0..common),
             });
-            Line { change, ..Line::new(look, i, over(look, &self.lanes, i, 0..seen)) }
+            Line { ahead, change, ..Line::new(look, i, over(look, &self.lanes, i, 0..common)) }
         };
         let mut lines: Vec<Line> = (0..look.lanes.len()).map(line).collect();
         self.sort.apply(&mut lines);
-        self.first_row(ui, look, &lines, recall);
+        self.first_row(ui, look, &lines, scored);
         let room = room::shared(height, height - (ui.cursor().top() - top) - 4.0, lines.len());
-        table::ui(ui, look, &lines, recall, &mut self.sort, room.rows);
+        table::ui(ui, look, &lines, scored, &mut self.sort, room.rows);
         let any = (0..look.lanes.len()).any(|l| reads_seen(look, l) > 0);
         match (any, room.view, self.by) {
             (false, Some(_), _) => words(ui, &no_read_yet(&look.plan.stream)),
@@ -177,12 +194,13 @@ impl Recall {
                 cells::ui(ui, look, &self.lanes, &mut self.codes, left, commands);
             }
             (true, Some(left), None) => stream::ui(ui, look, &self.lanes, left),
+            (true, Some(_), Some(_)) if common == 0 => words(ui, "No read has been answered by every lane yet."),
             (true, Some(left), Some(by)) => self.binned.ui(ui, look, by, left),
         }
     }
 
     /// The choice of a view, how many reads the figures are of, and the buttons that copy the table.
-    fn first_row(&mut self, ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool) {
+    fn first_row(&mut self, ui: &mut Ui, look: &Look<'_>, lines: &[Line], scored: Scored) {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 5.0;
             let combo = ComboBox::from_id_salt("view").selected_text(RichText::new(view_name(self.by)).size(SMALL)).width(112.0);
@@ -202,7 +220,7 @@ impl Recall {
                 let menu = ui.menu_button(RichText::new("Copy").size(SMALL), |ui| {
                     for (word, hint) in [("Markdown", "For a text or a notebook"), ("CSV", "For a spreadsheet or a program")] {
                         if ui.button(format!("Copy as {word}")).on_hover_text(hint).clicked() {
-                            let text = if word == "CSV" { copied::csv(lines, recall) } else { copied::markdown(lines, recall) };
+                            let text = if word == "CSV" { copied::csv(lines, scored) } else { copied::markdown(lines, scored) };
                             ui.ctx().copy_text(text);
                             ui.close();
                         }
@@ -211,19 +229,36 @@ impl Recall {
                 menu.response.on_hover_text("Copy the table as it is sorted, with every number in full").accessible_name("Copy the table");
                 ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                     let text = RichText::new(title(look)).size(SMALL).color(Ink::of(ui).quiet);
-                    ui.add(Label::new(text).truncate());
+                    let label = ui.add(Label::new(text).truncate());
+                    if let Some(each) = each_answered(look) {
+                        label.on_hover_text(each);
+                    }
                 });
             });
         });
     }
 }
 
-/// Of how many reads the numbers are.
+/// Of how many reads the numbers are: `12 of 40 reads`, and that no lane has answered fewer where some have answered more.
 fn title(look: &Look<'_>) -> String {
-    let seen = (0..look.lanes.len()).map(|l| reads_seen(look, l)).max().unwrap_or(0);
     let stream = &look.plan.stream;
     let head = if stream.query_heads() > 1 { format!(", query head {}", look.query_head) } else { String::new() };
-    format!("{seen} of {}{head}", plural(stream.reads(), "read", "reads"))
+    let every = if each_answered(look).is_some() { " answered by every lane" } else { "" };
+    format!("{} of {}{every}{head}", reads_in_common(look), plural(stream.reads(), "read", "reads"))
+}
+
+/// How many reads each lane has answered, where it is not the same number for all.
+fn each_answered(look: &Look<'_>) -> Option<String> {
+    let seen: Vec<usize> = (0..look.lanes.len()).map(|lane| reads_seen(look, lane)).collect();
+    if seen.windows(2).all(|pair| pair[0] == pair[1]) {
+        return None;
+    }
+    let each: Vec<String> = look.lanes.iter().zip(&seen).map(|(lane, seen)| format!("{} {seen}", lane.plan.name)).collect();
+    let asked = plural(reads_asked(look, look.writes), "read is", "reads are");
+    Some(format!(
+        "{asked} asked up to the playhead, and a lane answers them once its chunk is over: {}. Scores are of those that every lane has answered.",
+        each.join(", ")
+    ))
 }
 
 /// A line in place of a view; the whole of it is on hover where it is cut.

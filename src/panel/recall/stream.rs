@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use eframe::egui::{Painter, Pos2, Stroke, Ui, pos2, vec2};
 
-use super::words::{counted, figures};
-use super::{over, reads_of_all, reads_seen};
+use super::words::{Scored, counted, figures};
+use super::{common_in_words, over, reads_asked, reads_in_common, reads_seen};
 use crate::metric::Running;
 use crate::panel::common::{facts, playheads};
 use crate::panel::{LaneLook, Look};
@@ -100,7 +100,7 @@ pub(super) fn ui(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], height
     let (total, head) = (look.plan.stream.reads(), look.query_head);
     let recall = matches!(look.plan.stream.targets(), Targets::Codes { .. });
     let cut = Cut::new(total, recall);
-    let what = if recall { "accuracy" } else { "relative error" };
+    let what = Scored::of(look.plan.stream.targets()).name();
     let each: Vec<Vec<Step>> =
         lanes.iter().enumerate().map(|(i, r)| r.as_ref().map(|r| steps(r, head, reads_seen(look, i), cut)).unwrap_or_default()).collect();
     // The axis covers all that is computed, so that it stands still while the playhead moves.
@@ -111,10 +111,10 @@ pub(super) fn ui(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], height
         .lanes
         .iter()
         .enumerate()
-        .map(|(i, lane)| format!("{} {}", lane.plan.name, figures(over(look, lanes, i, 0..reads_seen(look, i)))))
+        .map(|(i, lane)| format!("{} {}", lane.plan.name, figures(over(look, lanes, i, 0..reads_in_common(look)))))
         .collect();
     let drawn = if recall { "steps" } else { "lines" };
-    let describe = format!("Recall, {what} over the stream in {drawn} of {}. {}", cut.words(), now.join("; "));
+    let describe = format!("Recall, {what} over the stream in {drawn} of {}. {}{}", cut.words(), common_in_words(look), now.join("; "));
     let y = Axis::real(format!("{what} of {}", cut.words()), low, high, Scale::Linear);
     let (response, chart) = Chart::show(ui, vec2(ui.available_width(), height), Axis::count("read", total), y, &[], &describe);
     let (ink, painter) = (Ink::of(ui), chart.painter(ui));
@@ -123,7 +123,7 @@ pub(super) fn ui(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], height
     } else {
         draw_lines(&painter, look, &chart, cut, &each, &ink);
     }
-    playheads(ui, look, &chart, |writes| reads_of_all(look, writes) as f64);
+    playheads(ui, look, &chart, |writes| reads_asked(look, writes) as f64);
     selected_token(&painter, look, &chart, &ink);
     let Some(pointer) = response.hover_pos() else { return };
     let read = (chart.values_at(pointer).0.max(0.0) as usize).min(total.saturating_sub(1));

@@ -4,8 +4,8 @@ use eframe::egui::{Align2, FontId, Rect, Role, ScrollArea, Sense, Stroke, Ui, Wi
 
 use super::change::Change;
 use super::column::{Column, Sort, columns};
-use super::words::{bytes, figures, percent, time};
-use super::{LINE, fit};
+use super::words::{Scored, bytes, counted, figures, percent, time};
+use super::{LINE, fit, reads_in_common};
 use crate::metric::{Summary, full_attention_numbers, held, memory_share};
 use crate::panel::common::{facts, plural};
 use crate::panel::growth::n_max;
@@ -25,8 +25,10 @@ pub struct Line {
     pub name: String,
     /// Its layer's name.
     pub layer: &'static str,
-    /// Its score so far.
+    /// Its score so far, over the reads that every lane has answered: lines are compared.
     pub summary: Option<Summary>,
+    /// Its score over all the reads that it has answered itself, where these are more.
+    pub ahead: Option<Summary>,
     /// For a branch: what it is compared with.
     pub change: Option<Change>,
     /// Numbers held at the end of the stream by one key/value head of the lane.
@@ -58,6 +60,7 @@ impl Line {
             name: plan.name.clone(),
             layer: plan.kind.name(),
             summary,
+            ahead: None,
             change: None,
             numbers: cost.state_numbers,
             heads: own.kv_heads(),
@@ -85,11 +88,11 @@ const NAMES: f32 = 110.0;
 /// Right of the last column.
 const EDGE: f32 = 2.0;
 
-/// Draws the table. `recall`: scores are accuracies. `rows`: the lanes in sight; the table scrolls to the others, below its heads.
-pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], recall: bool, sort: &mut Sort, rows: usize) {
-    let laid = Laid::new(ui, lines, recall);
+/// Draws the table. `scored`: what scores are. `rows`: the lanes in sight; the table scrolls to the others, below its heads.
+pub fn ui(ui: &mut Ui, look: &Look<'_>, lines: &[Line], scored: Scored, sort: &mut Sort, rows: usize) {
+    let laid = Laid::new(ui, lines, scored);
     let (head, _) = ui.allocate_exact_size(vec2(laid.width, LINE), Sense::hover());
-    laid.heads(ui, head, recall, sort);
+    laid.heads(ui, head, scored, sort);
     if rows >= lines.len() {
         laid.lines(ui, look, lines);
         return;
@@ -116,7 +119,7 @@ struct Laid {
 
 impl Laid {
     /// Every column is as wide as its widest cell; the names take what is left.
-    fn new(ui: &Ui, lines: &[Line], recall: bool) -> Self {
+    fn new(ui: &Ui, lines: &[Line], scored: Scored) -> Self {
         let width = ui.available_width();
         let mut columns = columns(width >= ROOM, lines);
         let font = FontId::proportional(SMALL);
@@ -124,7 +127,7 @@ impl Laid {
         let measure = |text: String| ui.painter().layout_no_wrap(text, font.clone(), ink.text).size().x;
         let mut widths: Vec<f32> = columns[1..]
             .iter()
-            .map(|c| lines.iter().map(|l| measure(c.text(l))).fold(measure(c.head(recall).to_owned()) + 8.0, f32::max).ceil())
+            .map(|c| lines.iter().map(|l| measure(c.text(l))).fold(measure(c.head(scored).to_owned()) + 8.0, f32::max).ceil())
             .collect();
         let longest = lines.iter().map(|l| measure(l.name.clone())).fold(0.0, f32::max).ceil() + SWATCH;
         let (kept, gap) = fit::fitting(&widths, width - EDGE - longest.min(NAMES));
@@ -143,14 +146,14 @@ impl Laid {
         Self { width, columns, names, named, rights }
     }
 
-    fn heads(&self, ui: &Ui, head: Rect, recall: bool, sort: &mut Sort) {
+    fn heads(&self, ui: &Ui, head: Rect, scored: Scored, sort: &mut Sort) {
         for (i, column) in self.columns.iter().enumerate() {
             let (left, right) = match i.checked_sub(1) {
                 None => (0.0, self.named),
                 Some(i) => (self.rights[i].0 - self.rights[i].1, self.rights[i].0),
             };
             let rect = Rect::from_min_max(pos2(head.left() + left, head.top()), pos2(head.left() + right, head.bottom()));
-            head_cell(ui, rect, *column, recall, sort);
+            head_cell(ui, rect, *column, scored, sort);
         }
     }
 
@@ -186,10 +189,10 @@ pub fn swatch(ui: &Ui, rect: Rect, lane: &LaneLook<'_>, ink: &Ink) {
 /// What the line of a lane and its mark take before its name, and what is left free after it.
 const SWATCH: f32 = 30.0;
 
-fn head_cell(ui: &Ui, rect: Rect, column: Column, recall: bool, sort: &mut Sort) {
+fn head_cell(ui: &Ui, rect: Rect, column: Column, scored: Scored, sort: &mut Sort) {
     let ink = Ink::of(ui);
     let response = ui.interact(rect, ui.scope_id().with(("head", column as u8)), Sense::click());
-    let text = column.head(recall);
+    let text = column.head(scored);
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Sort by {text}")));
     let strong = response.hovered() || response.has_focus() || sort.is_by(column);
     let colour = if strong { ink.text } else { ink.quiet };
@@ -203,14 +206,14 @@ fn head_cell(ui: &Ui, rect: Rect, column: Column, recall: bool, sort: &mut Sort)
     if response.clicked() {
         *sort = sort.clicked(column);
     }
-    response.on_hover_text(format!("{}. A click sorts by it, a second one the other way round", column.hint()));
+    response.on_hover_text(format!("{}. A click sorts by it, a second one the other way round", column.hint(scored)));
 }
 
 /// Everything that is known of a line, for the hover.
 fn whole(look: &Look<'_>, line: &Line) -> Vec<(&'static str, String)> {
     let stream = &look.plan.stream;
     let mut rows = vec![
-        ("score so far", figures(line.summary)),
+        (Scored::of(stream.targets()).name(), line.summary.map_or_else(|| figures(None), counted)),
         ("memory at the end", format!("{} numbers, {}", grouped(line.all), bytes(line.all))),
         (
             "of one head",
@@ -225,7 +228,11 @@ fn whole(look: &Look<'_>, line: &Line) -> Vec<(&'static str, String)> {
         ("share of it", percent(line.share)),
     ];
     if let Some(change) = &line.change {
-        rows.splice(1..1, change.rows(look, (line.lane, line.summary), super::reads_seen(look, line.lane)));
+        rows.splice(1..1, change.rows(look, (line.lane, line.summary), reads_in_common(look)));
+    }
+    if let Some(ahead) = line.ahead {
+        // No other lane's score is of these: nothing to compare it with.
+        rows.insert(1, ("of all that it has answered", counted(ahead)));
     }
     if line.heads != stream.kv_heads() {
         rows.push(("heads", format!("{} of its own: a state for every query head", line.heads)));
@@ -253,6 +260,7 @@ pub(super) mod tests {
             name: name.to_owned(),
             layer: "ovq",
             summary: (correct < 100).then_some(Summary::Recall { correct, reads: 8 }),
+            ahead: None,
             change: None,
             numbers: all / 2,
             heads: 2,

@@ -1,6 +1,8 @@
 //! Events of the cache: who came into it and who was folded from it, step by step, as marks and, for one step, as lists.
 
-use eframe::egui::{Color32, Label, Response, RichText, ScrollArea, Stroke, TextWrapMode, TextureHandle, Ui, Vec2, vec2};
+use std::ops::Range;
+
+use eframe::egui::{Color32, Label, Rect, Response, RichText, ScrollArea, Stroke, TextWrapMode, TextureHandle, Ui, Vec2, pos2, vec2};
 
 use super::held::{Held, by_hand};
 use crate::app::command::{Command, ViewCommand};
@@ -126,8 +128,17 @@ fn entry(ui: &mut Ui, look: &Look<'_>, moved: &Moved, ink: &Ink, commands: &mut 
 /// See the module's page.
 #[derive(Default)]
 pub(super) struct Events {
-    picture: Cached<Key<Canvas>, TextureHandle>,
+    picture: Picture,
     exchange: Cached<Key<()>, (Option<usize>, Exchange)>,
+}
+
+/// The marks of the steps computed, made once, and beside it those near the playhead, made for every step: a mark is wider than a step of a
+/// long run, and what comes after the playhead must not be seen by half.
+#[derive(Default)]
+struct Picture {
+    /// The marks, and how many events they are.
+    whole: Cached<Key<Canvas>, (TextureHandle, usize)>,
+    end: Cached<Key<(Canvas, usize)>, TextureHandle>,
 }
 
 impl Events {
@@ -190,7 +201,7 @@ fn plot(
     held: &Held<'_>,
     exchange: Option<&Exchange>,
     size: Vec2,
-    cached: &mut Cached<Key<Canvas>, TextureHandle>,
+    picture: &mut Picture,
     commands: &mut Vec<Command>,
 ) {
     let stream = &look.plan.stream;
@@ -208,15 +219,7 @@ fn plot(
     );
     let x = Axis::count(format!("step of {}", plural(held.chunk, "write", "writes")), steps);
     let (response, chart) = Chart::show(ui, size, x, Axis::count("token", stream.writes()), &legend, &describe);
-    let canvas = canvas(ui, chart.rect);
-    let covered = cover(held.index.steps(), held.chunks, steps);
-    let scale = ui.pixels_per_point();
-    let picture = cached.get(Key::new(look, held.lane, held.head, covered, canvas), || {
-        let points = points(stream, held, covered, steps, canvas.0);
-        let inks = raster::Inks { plain: came, ring: went, diamond: ink.mark };
-        texture(ui, "events", raster::draw(canvas.0[0], canvas.0[1], scale * 0.8, &points, inks))
-    });
-    paint_until(ui, &chart, picture, held.chunks as f64);
+    marks(ui, look, held, &chart, raster::Inks { plain: came, ring: went, diamond: ink.mark }, picture);
     let painter = chart.painter(ui);
     if let (Some(exchange), Some(step)) = (exchange, held.chunks.checked_sub(1)) {
         for (list, up, colour) in [(&exchange.admitted, true, came), (&exchange.displaced, false, went)] {
@@ -241,10 +244,45 @@ fn plot(
     hover(look, held, &response, &chart, commands);
 }
 
-/// A point for each event of the first `covered` steps, in pixels.
-fn points(stream: &Stream, held: &Held<'_>, covered: usize, steps: usize, [width, height]: [usize; 2]) -> Vec<Point> {
+/// Draws the marks of the steps before the playhead, whole, and of no other.
+fn marks(ui: &Ui, look: &Look<'_>, held: &Held<'_>, chart: &Chart, inks: raster::Inks, picture: &mut Picture) {
+    let (stream, steps) = (&look.plan.stream, look.plan.stream.chunks(held.chunk));
+    let canvas = canvas(ui, chart.rect);
+    let covered = cover(held.index.steps(), held.chunks, steps);
+    let scale = ui.pixels_per_point() * 0.8;
+    let Picture { whole, end } = picture;
+    let (texture_of_all, events) = whole.get(Key::new(look, held.lane, held.head, covered, canvas), || {
+        let points = points(stream, held, 0..covered, steps, canvas.0);
+        (texture(ui, "events", raster::draw(canvas.0[0], canvas.0[1], scale, &points, inks)), points.len())
+    });
+    let width = canvas.0[0];
+    // Where all that is in the picture is over, there is nothing to leave out.
+    let edge = (held.chunks < covered).then(|| raster::edge(held.chunks as f64 / steps as f64 * width as f64, width, scale));
+    paint_columns(ui, chart, texture_of_all, 0..edge.as_ref().map_or(width, |edge| edge.start), (0, width));
+    let Some(columns) = edge else { return };
+    let strip = end.get(Key::new(look, held.lane, held.head, held.chunks, (canvas, covered)), || {
+        let near = near(&columns, width, steps, covered, scale);
+        let mut all = points(stream, held, near.start.min(held.chunks)..held.chunks, steps, canvas.0);
+        let drawn = all.len();
+        all.extend(points(stream, held, held.chunks..near.end.max(held.chunks), steps, canvas.0));
+        let part = raster::Part { columns: columns.clone(), points: &all, drawn, total: *events };
+        texture(ui, "last events", raster::draw_part(canvas.0, scale, &part, inks))
+    });
+    paint_columns(ui, chart, strip, columns.clone(), (columns.start, width));
+}
+
+/// The steps, of the first `covered`, whose marks lie in these columns or near enough to matter to what does.
+fn near(columns: &Range<usize>, width: usize, steps: usize, covered: usize, scale: f32) -> Range<usize> {
+    let around = raster::neighbourhood(scale);
+    let step = |column: usize| column as f64 / width.max(1) as f64 * steps as f64;
+    let first = (step(columns.start.saturating_sub(around)).floor() as usize).saturating_sub(1);
+    first.min(covered)..(step(columns.end + around).ceil() as usize).min(covered)
+}
+
+/// A point for each event of these steps, in pixels.
+fn points(stream: &Stream, held: &Held<'_>, of: Range<usize>, steps: usize, [width, height]: [usize; 2]) -> Vec<Point> {
     let mut points = Vec::new();
-    for step in 0..covered {
+    for step in of {
         for (name, plain, marked) in [("admitted", Mark::Plain, Mark::Diamond), ("displaced", Mark::Ring, Mark::RingedDiamond)] {
             for &id in held.trace.channel(name).map_or(&[][..], |c| c.wholes_at(held.head, step)) {
                 let mark = if usize::try_from(id).is_ok_and(|w| is_marked(stream, w)) { marked } else { plain };
@@ -306,6 +344,40 @@ fn hover(look: &Look<'_>, held: &Held<'_>, response: &Response, chart: &Chart, c
 mod tests {
     use super::*;
     use crate::trace::{Axis as TraceAxis, ChannelSpec, Heads, Kind, Tolerance, TraceBlock, Values, Width};
+
+    #[test]
+    fn what_comes_after_the_playhead_is_not_seen_by_half() {
+        // 100 steps in 61 pixels: a mark is wider than several of them.
+        const SIZE: [usize; 2] = [61, 20];
+        const SCALE: f32 = 0.8;
+        let inks = raster::Inks { plain: Color32::GRAY, ring: Color32::BLUE, diamond: Color32::RED };
+        let marks = [Mark::Plain, Mark::Ring, Mark::Diamond, Mark::RingedDiamond];
+        let points = |of: Range<usize>| -> Vec<Point> {
+            let point = |s: usize| Point { x: (s as f32 + 0.5) / 100.0 * 61.0, y: 4.0 + 3.0 * (s % 5) as f32, mark: marks[s % 4] };
+            of.map(point).collect()
+        };
+        let whole = raster::draw(SIZE[0], SIZE[1], SCALE, &points(0..100), inks);
+        for chunks in [0, 1, 2, 37, 50, 98, 99] {
+            let all = raster::Part { columns: 0..SIZE[0], points: &points(0..100), drawn: chunks, total: 100 };
+            let past = raster::draw_part(SIZE, SCALE, &all, inks);
+            let columns = raster::edge(chunks as f64 / 100.0 * SIZE[0] as f64, SIZE[0], SCALE);
+            let near = near(&columns, SIZE[0], 100, 100, SCALE);
+            let (start, drawn) = (near.start.min(chunks), chunks - near.start.min(chunks));
+            let part = raster::Part { columns: columns.clone(), points: &points(start..near.end.max(chunks)), drawn, total: 100 };
+            let strip = raster::draw_part(SIZE, SCALE, &part, inks);
+            for (i, expected) in past.pixels.iter().enumerate() {
+                let (x, y) = (i % SIZE[0], i / SIZE[0]);
+                let shown = match x {
+                    x if x < columns.start => whole.pixels[i],
+                    x if columns.contains(&x) => strip.pixels[y * columns.len() + x - columns.start],
+                    _ => Color32::TRANSPARENT,
+                };
+                let off = shown.to_array().into_iter().zip(expected.to_array()).map(|(a, b)| a.abs_diff(b)).max();
+                assert!(off <= Some(2), "after {chunks} at {x}, {y}: {shown:?}, {expected:?}");
+            }
+            assert!(columns.len() < 20, "little is made again: {columns:?}");
+        }
+    }
 
     #[test]
     fn what_is_kept_by_hand_is_named_from_its_step_on() {
