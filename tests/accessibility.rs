@@ -216,9 +216,11 @@ fn escape_and_keys_work_wherever_the_focus_is() {
     assert!(common::says(&harness, "Tab goes from control to control"));
 }
 
-/// What must be seen at every size of text.
-fn landmarks() -> [&'static str; 8] {
-    ["File", "Help", "Play", "Playhead", "Token ribbon", "Source", "Speed", "Maximise Recall"]
+/// What must be seen in a window so wide, in points: where a side is folded, what unfolds it.
+fn landmarks(width: f32) -> [&'static str; 8] {
+    let session = if width < 1040.0 { "Show the session panel" } else { "Source" };
+    let inspector = if width < 760.0 { "Show the inspector and recall" } else { "Maximise Recall" };
+    ["File", "Help", "Play", "Playhead", "Token ribbon", session, "Speed", inspector]
 }
 
 #[test]
@@ -236,7 +238,7 @@ fn every_size_of_text_leaves_the_window_whole() {
         seen.push((scale * 10.0).round() as i32);
         let screen = harness.ctx.content_rect();
         let mut places = Vec::new();
-        for label in landmarks() {
+        for label in landmarks(screen.width()) {
             let rect = harness.get_by_label(label).rect();
             assert!(screen.expand(1.0).contains_rect(rect) && rect.is_positive(), "{label} at {scale}: {rect}");
             places.push((label, rect));
@@ -250,6 +252,50 @@ fn every_size_of_text_leaves_the_window_whole() {
         assert!(centre.is_positive() && screen.contains_rect(centre), "the panels have room at {scale}");
     }
     assert_eq!(seen, [8, 14, 20]);
+}
+
+#[test]
+fn a_small_window_shows_the_panels_that_can_be_read_and_the_way_to_the_others() {
+    let mut harness = Harness::builder()
+        .with_size(vec2(900.0, 600.0))
+        .with_step_dt(1.0 / 60.0)
+        .build_eframe(|cc| App::new(&cc.egui_ctx, session(), None, options(ThemeChoice::Light)).unwrap());
+    settle(&mut harness);
+    let panels =
+        |harness: &Harness<'_, App>| ["Growth", "Scores", "Cache"].map(|p| harness.query_by_label(&format!("Close {p}")).is_some());
+    assert_eq!(panels(&harness), [true, true, false], "two rows of three");
+    harness.get_by_label("Rows 1 to 2 of 3 of the panels");
+    let tall =
+        |harness: &Harness<'_, App>| harness.get_by_label("Close Scores").rect().top() - harness.get_by_label("Close Growth").rect().top();
+    assert!(tall(&harness) >= 168.0, "a row can be read: {}", tall(&harness));
+    harness.get_by_label("Panels below").click();
+    harness.run_steps(3);
+    assert_eq!(panels(&harness), [false, true, true]);
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::PageUp);
+    harness.run_steps(3);
+    assert_eq!(panels(&harness), [true, true, false]);
+    // A panel that is asked for is seen.
+    harness.state_mut().ask(WindowCommand::ShowPanel("reads").into());
+    harness.run_steps(3);
+    assert!(harness.query_by_label("Close Reads").is_some());
+    assert_eq!(panels(&harness), [false, true, true]);
+    // Nothing is hidden for good.
+    harness.set_size(vec2(900.0, 1000.0));
+    harness.run_steps(3);
+    assert_eq!(panels(&harness), [true, true, true]);
+    harness.set_size(vec2(900.0, 600.0));
+
+    // The session's panel has no room beside them until it is asked for.
+    assert!(harness.query_by_label("Source").is_none());
+    harness.key_press(Key::F6);
+    harness.run_steps(3);
+    assert!(harness.query_by_label("Source").is_some() && harness.query_by_label("Show the session panel").is_none());
+    harness.key_press(Key::F7);
+    harness.run_steps(3);
+    assert!(harness.query_by_label("Maximise Recall").is_none());
+    harness.get_by_label("Show the inspector and recall").click();
+    harness.run_steps(3);
+    harness.get_by_label("Maximise Recall");
 }
 
 /// The window with text of 1.6 times the designed size.

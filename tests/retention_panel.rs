@@ -94,7 +94,7 @@ fn the_errors_of_the_map_are_those_that_hover_and_playhead_tell() {
     let x = |step: f32| rect.left() + (step / 64.0) * rect.width();
     harness.hover_at(egui::pos2(x(31.5), rect.bottom() - 0.4));
     harness.run();
-    harness.get_by_label("not written yet");
+    assert_eq!(harness.get_all_by_label("not written yet").count(), 2, "in the legend, and at the pointer");
     let first = NEEDLES.plan.stream.labels().roles.of_write.iter().position(|&r| r == 1).unwrap();
     assert_eq!(map.probes().tokens().iter().position(|&t| t == first), map.probes().tokens().binary_search(&first).ok());
     harness.hover_at(egui::pos2(x(31.5), rect.top() + 1.0));

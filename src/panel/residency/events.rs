@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use eframe::egui::{Color32, Label, Rect, Response, RichText, ScrollArea, Stroke, TextWrapMode, TextureHandle, Ui, Vec2, pos2, vec2};
+use eframe::egui::{Color32, Label, Response, RichText, ScrollArea, Stroke, TextWrapMode, TextureHandle, Ui, Vec2, vec2};
 
 use super::held::{Held, by_hand};
 use crate::app::command::{Command, ViewCommand};
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::common::{
-    Canvas, Key, canvas, cover, facts, is_marked, link, marked_name, paint_until, playheads, plural, point_at, quoted, role_name,
+    Canvas, Key, canvas, cover, facts, is_marked, link, marked_name, paint_columns, playheads, plural, point_at, quoted, role_name,
     select_ring, texture, token_name,
 };
 use crate::panel::{Look, Subject};
