@@ -286,10 +286,11 @@ fn every_panel_is_sound_at_every_step_and_at_any_size() {
 fn a_legend_without_room_says_what_it_leaves_out() {
     let growth = |size| harness(Shown::new("growth", &CAPTURE), size, true);
     let narrow = growth(vec2(190.0, 110.0));
-    narrow.get_by_label("also drawn: t N / (t + N), N");
+    let also = narrow.get_by_label_contains("also drawn: ").accesskit_node().value().unwrap_or_default();
+    assert_eq!(also, "also drawn: t N / (t + N), thin, N");
     let plot = narrow.get_by_label_contains("Dictionary growth: ").accesskit_node().data().description().unwrap_or_default().to_owned();
-    assert!(plot.starts_with("Legend: n (") && plot.ends_with("t N / (t + N) (dashed line); N (dotted line)."), "{plot}");
-    for wide in [vec2(220.0, 260.0), usual("growth")] {
+    assert!(plot.starts_with("Legend: n (") && plot.ends_with("t N / (t + N), thin (line); N (dotted line)."), "{plot}");
+    for wide in [vec2(270.0, 260.0), usual("growth")] {
         assert!(growth(wide).query_by_label_contains("also drawn").is_none(), "{wide} has room for all");
     }
 }

@@ -120,7 +120,9 @@ fn hovering_a_card_says_only_what_the_card_does_not() {
         let label = format!("Open {title}");
         // With the focus it is scrolled to.
         harness.get_by_label(&label).focus();
-        harness.run_steps(30);
+        harness.run_steps(10);
+        let (card, screen) = (harness.get_by_label(&label).rect(), harness.ctx.content_rect());
+        assert!(screen.contains_rect(card), "{label} at {card}");
         harness.get_by_label(&label).hover();
         harness.run_steps(60);
         says(&harness, words)

@@ -289,7 +289,7 @@ fn the_pairs_that_collide_most_stand_beside_the_matrix_and_are_links() {
     assert!(wide.state().all.contains(&chosen), "{:?}", wide.state().all);
     // In a narrow panel the matrix has all there is.
     let mut narrow = harness(of_state(&CAPTURE), vec2(320.0, 330.0), false);
-    narrow.get_by_label("Collisions").click();
+    panel::choose_view(&mut narrow, "Collisions");
     narrow.run();
     assert!(narrow.query_by_label("largest cosines of two").is_none());
 }

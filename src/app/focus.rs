@@ -1,6 +1,6 @@
 //! The keyboard's focus: always seen, and scrolled to.
 
-use eframe::egui::{Context, Id, LayerId, Memory, Painter, Rect, Response, Stroke, StrokeKind, Ui, Vec2};
+use eframe::egui::{Context, Id, LayerId, Memory, Painter, Rect, Response, Stroke, StrokeKind, Ui, Vec2, style::ScrollAnimation};
 
 use crate::app::theme;
 
@@ -39,21 +39,25 @@ pub fn outline(ctx: &Context) {
 
 /// In so many frames at most a widget that got the focus is scrolled to: a scroll area in another has its turn after it, and what is
 /// in one may become higher once it is drawn.
-const FRAMES: u64 = 40;
+const FRAMES: u64 = 60;
+/// Frames from when a scroll area is asked until what is in it is drawn where it is to be: asked again before, it would go too far.
+const TURN: u64 = 3;
 
-/// The widget that has the focus, the frame in which it was first seen to have it, and whether it has been in sight since.
+/// The widget that has the focus, the frame in which it was first seen to have it, that from which on a scroll area may be asked, and whether
+/// it has been in sight since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Came {
     to: Option<Id>,
     at: u64,
+    next: u64,
     seen: bool,
 }
 
 /// What is kept of the widget with the focus. There is one answer for all who ask: what each had seen before would be mixed up between
 /// those that share a scope.
-fn came(ctx: &Context, to: Option<Id>, ask: impl FnOnce(&mut Came) -> bool) -> bool {
+fn came<R>(ctx: &Context, to: Option<Id>, ask: impl FnOnce(&mut Came) -> R) -> R {
     let (key, now) = (Id::unique("the focus came"), ctx.cumulative_pass_nr());
-    let came = Came { to, at: now, seen: false };
+    let came = Came { to, at: now, next: now, seen: false };
     ctx.data_mut(|data| {
         let kept = data.get_temp_mut_or(key, came);
         if kept.to != to {
@@ -67,9 +71,13 @@ fn came(ctx: &Context, to: Option<Id>, ask: impl FnOnce(&mut Came) -> bool) -> b
 /// a scroll area holds.
 pub fn follow(ui: &Ui) {
     let (ctx, now) = (ui.ctx(), focused(ui.ctx()));
-    let (pass, scrolled) = (ctx.cumulative_pass_nr(), ctx.input(|i| i.smooth_scroll_delta() != Vec2::ZERO));
+    let (pass, wheel) = (ctx.cumulative_pass_nr(), ctx.input(|i| i.smooth_scroll_delta() != Vec2::ZERO));
     let to = now.as_ref().map(|r| r.id);
-    if !came(ctx, to, |came| !came.seen && pass - came.at < FRAMES) {
+    let (open, turn) = came(ctx, to, |came| (!came.seen && pass - came.at < FRAMES, pass >= came.next));
+    if open && !turn {
+        ctx.request_repaint();
+    }
+    if !open || !turn {
         return;
     }
     let Some(response) = now.filter(|r| r.layer_id == ui.layer_id()) else { return };
@@ -78,13 +86,11 @@ pub fn follow(ui: &Ui) {
     }
     // Another panel's widget may lie where this one's would lie if it were not cut off, but that widget is wholly seen. Whoever turns
     // the wheel wants to be elsewhere.
-    if response.interact_rect == response.rect || scrolled {
-        came(ctx, to, |came| {
-            came.seen = true;
-            true
-        });
+    if response.interact_rect == response.rect || wheel {
+        came(ctx, to, |came| came.seen = true);
     } else if !ui.clip_rect().contains_rect(response.rect) {
-        ui.scroll_to_rect(response.rect.expand(4.0), None);
+        ui.scroll_to_rect_animation(response.rect.expand(4.0), None, ScrollAnimation::none());
+        came(ctx, to, |came| came.next = pass + TURN);
         ctx.request_repaint();
     }
 }

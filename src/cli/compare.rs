@@ -12,7 +12,7 @@ use super::talk::say;
 use super::{CliError, table};
 use crate::engine::sweep::{Job, Score, Scorer, Tally};
 use crate::engine::{BackendInfo, Devices};
-use crate::metric::Summary;
+use crate::metric::{Scored, Summary};
 use crate::session::plan::{check_names, load_stream};
 use crate::session::{self, LaneSpec, Session};
 use crate::stream::{Stream, Targets};
@@ -199,13 +199,7 @@ impl Table {
 
     fn heads(&self) -> [&'static str; 11] {
         let recall = self.rows.iter().any(|r| matches!(r.summary(), Some(Summary::Recall { .. })));
-        let score = if recall {
-            "accuracy (95%)"
-        } else if self.is_root() {
-            "relative error"
-        } else {
-            "relative squared error"
-        };
+        let score = if recall { "accuracy (95%)" } else { Scored::of(self.stream.targets()).name() };
         ["lane", "layer", "set", score, ">reads", ">numbers", ">bytes", ">of full", ">madds a token", ">madds a read", ">ms a step"]
     }
 

@@ -11,7 +11,7 @@ use super::talk::{self, say};
 use super::{CliError, out, saved};
 use crate::engine::headless::RunResult;
 use crate::export::{self, ArrayFormats, Request, TableFormats, Writes, Written};
-use crate::metric::{Running, Summary};
+use crate::metric::{Running, Scored, Summary};
 use crate::param::nearest;
 use crate::session::plan::{Plan, PlanLane};
 use crate::trace::LaneTrace;
@@ -202,7 +202,7 @@ fn tell(plan: &Plan, result: &RunResult) {
         say!("{note}");
     }
     let row = |((lane, trace), seconds): ((&PlanLane, &LaneTrace), &f64)| {
-        let score = summary(plan, trace).map(score).unwrap_or_default();
+        let score = summary(plan, trace).map(|s| score(s, Scored::of(plan.stream.targets()))).unwrap_or_default();
         vec![lane.name.clone(), lane.kind.name().to_owned(), format!("{:.0}", seconds * 1e3), score]
     };
     let rows: Vec<Vec<String>> = plan.lanes.iter().zip(&result.traces).zip(&result.seconds).map(row).collect();
@@ -212,10 +212,10 @@ fn tell(plan: &Plan, result: &RunResult) {
 }
 
 /// A lane's score in words.
-fn score(summary: Summary) -> String {
+fn score(summary: Summary, scored: Scored) -> String {
     let Some(headline) = summary.headline() else { return "no reads".to_owned() };
     match summary {
         Summary::Recall { correct, reads } => format!("{correct} of {reads} reads right ({headline:.3})"),
-        Summary::Error { cosine, .. } => format!("relative error {headline:.3}, mean cosine {cosine:.3}"),
+        Summary::Error { cosine, .. } => format!("{} {headline:.3}, mean cosine {cosine:.3}", scored.name()),
     }
 }

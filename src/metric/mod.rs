@@ -23,7 +23,7 @@ pub mod spectrum;
 
 pub use cost::{full_attention_numbers, held, memory_share, per_given_head};
 pub use query::{query_of, query_used};
-pub use running::{Running, Summary};
+pub use running::{Running, Scored, Summary};
 pub use score::{nearest_code, score};
 
 use crate::stream::{Stream, Targets};

@@ -9,6 +9,39 @@ use crate::trace::{Channel, LaneTrace};
 /// The normal distribution's quantile of a 95% interval.
 const Z_95: f64 = 1.959_963_984_540_054;
 
+/// What a score is, which the reads of a stream decide (TASKS.md): two of these are called an error, and one of them is the other's square.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scored {
+    /// Codes: the share of reads answered rightly.
+    Accuracy,
+    /// A capture, against full attention's outputs: |o - y| / |y| over all reads at once, a root.
+    Relative,
+    /// Values, as of regression: sum |o - y|^2 / sum |y|^2, no root.
+    RelativeSquared,
+}
+
+impl Scored {
+    /// What is measured on streams with these targets.
+    #[must_use]
+    pub fn of(targets: &Targets) -> Self {
+        match targets {
+            Targets::Codes { .. } | Targets::None => Self::Accuracy,
+            Targets::FullAttention => Self::Relative,
+            Targets::Values(_) => Self::RelativeSquared,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accuracy => "accuracy",
+            Self::Relative => "relative error",
+            Self::RelativeSquared => "relative squared error",
+        }
+    }
+}
+
 /// What the reads of a range scored, all their heads together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(missing_docs, reason = "each variant's own line explains its fields")]
@@ -170,5 +203,16 @@ impl Running {
         let total = |at: usize| heads.clone().map(|h| self.sums[at][h].over(&(start..end))).sum::<f64>();
         let totals: Vec<f64> = (0..self.sums.len()).map(total).collect();
         self.measure.summary(&totals, (heads.len() * (end - start)) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_errors_have_names_of_their_own() {
+        let names = [Targets::FullAttention, Targets::Values(ndarray::Array2::zeros((1, 1)))].map(|t| Scored::of(&t).name());
+        assert_eq!(names, ["relative error", "relative squared error"]);
     }
 }

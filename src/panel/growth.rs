@@ -141,7 +141,7 @@ impl Panel for Growth {
         let mut y = Axis::real("rows in use, n", 0.0, most as f64 * 1.06, Scale::Linear);
         y.whole = true;
         let legend = [
-            Entry::new(Sign::Line(Dash::Solid), ink.text, "n, thick"),
+            Entry::new(Sign::Line(Dash::Solid), ink.text, "n"),
             Entry::new(Sign::Line(Dash::Solid), pale(&ink, ink.quiet), "t N / (t + N), thin"),
             Entry::new(Sign::Line(Dash::Dots), pale(&ink, ink.quiet), "N"),
         ];

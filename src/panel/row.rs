@@ -1,6 +1,6 @@
 //! Rows of controls and words that know what fits on a line: what is never broken over two, and the choice of a view.
 
-use eframe::egui::{Align, ComboBox, Layout, TextStyle, TextWrapMode, Ui, WidgetText, vec2};
+use eframe::egui::{Align, ComboBox, Label, Layout, TextStyle, TextWrapMode, Ui, WidgetText, vec2};
 
 /// The width of the square of [`super::common::swatch`], in points.
 pub(in crate::panel) const SWATCH: f32 = 10.0;
@@ -53,6 +53,15 @@ pub(in crate::panel) fn glued(sentence: &str) -> String {
         glued += word;
     }
     glued
+}
+
+/// A sentence above a plot: on as many lines as it takes where these leave the plot `plot` points of height, else on one, the whole of it
+/// on hover.
+pub(in crate::panel) fn sentence(ui: &mut Ui, text: impl Into<WidgetText>, plot: f32) {
+    let text = text.into();
+    let high = text.clone().into_galley(ui, Some(TextWrapMode::Wrap), ui.available_width(), TextStyle::Body).size().y;
+    let label = Label::new(text);
+    ui.add(if ui.available_height() - high >= plot { label.wrap() } else { label.truncate() });
 }
 
 /// A view, its name and what it shows.

@@ -1,6 +1,6 @@
 //! What answers add up to, over reads, heads and seeds.
 
-use crate::metric::{COSINE, ERROR_SQ, Running, Summary, TARGET_SQ};
+use crate::metric::{COSINE, ERROR_SQ, Running, Scored, Summary, TARGET_SQ};
 use crate::stream::{Stream, Targets};
 use crate::trace::LaneTrace;
 
@@ -16,6 +16,16 @@ pub enum Tally {
 }
 
 impl Tally {
+    /// What it is of.
+    #[must_use]
+    pub fn scored(self) -> Scored {
+        match self {
+            Self::Recall { .. } => Scored::Accuracy,
+            Self::Error { root: true, .. } => Scored::Relative,
+            Self::Error { root: false, .. } => Scored::RelativeSquared,
+        }
+    }
+
     /// Adds up the metric channels of a lane's trace, all query heads and reads; `None` where the stream's targets are unknown.
     #[must_use]
     pub fn of(stream: &Stream, trace: &LaneTrace) -> Option<Self> {

@@ -8,7 +8,7 @@ use self::histogram::{Bins, Listed};
 use super::assignments::{codebook, marked_row};
 use super::common::{Key, chunks_seen, crowd, facts, head_of, lanes_with, plural, token_name, words, writes_seen};
 use super::growth::{Rows, rows_after};
-use super::row::{Tab, buttons_width, tabs};
+use super::row::{Tab, buttons_width, sentence, tabs};
 use super::{LaneChoice, Look, Panel, Subject};
 use crate::app::command::{Command, ViewCommand};
 use crate::layer::ovq::Counting;
@@ -147,27 +147,28 @@ impl Panel for Counts {
         }
         let even = perplexity(&tally.counts);
         let empty = tally.counts.iter().filter(|&&c| c == 0).count();
-        ui.horizontal_wrapped(|ui| {
-            let used = tally.counts.len() - empty;
-            let share = 100.0 * even / used.max(1) as f64;
-            ui.label(format!(
-                "{} hold {}, as evenly as {even:.0} equal rows would (perplexity {share:.0}% of n)",
-                plural(used, "row", "rows"),
-                writes_of(tally.counts.iter().map(|&c| u64::from(c)).sum())
-            ));
-            if counting == Counting::Half {
-                ui.label(RichText::new(format!("{seen} went to them: the counts are half floats")).color(ui.visuals().warn_fg_color));
-            }
-            let warn = ui.visuals().warn_fg_color;
-            if !deleted.is_empty() {
-                let rows = Rows { founded: tally.counts.len(), deleted: deleted.len() };
-                ui.label(RichText::new(rows.apart()).color(warn));
-            }
-            if empty > deleted.len() {
-                let never = plural(empty - deleted.len(), "row", "rows");
-                ui.label(RichText::new(format!("{never} without a write")).color(warn));
-            }
-        });
+        let used = tally.counts.len() - empty;
+        let share = 100.0 * even / used.max(1) as f64;
+        let said = format!(
+            "{} hold {}, as evenly as {even:.0} equal rows would (perplexity {share:.0}% of n)",
+            plural(used, "row", "rows"),
+            writes_of(tally.counts.iter().map(|&c| u64::from(c)).sum())
+        );
+        let mut warnings = Vec::new();
+        if counting == Counting::Half {
+            warnings.push(format!("{seen} went to them: the counts are half floats"));
+        }
+        if !deleted.is_empty() {
+            warnings.push(Rows { founded: tally.counts.len(), deleted: deleted.len() }.apart());
+        }
+        if empty > deleted.len() {
+            warnings.push(format!("{} without a write", plural(empty - deleted.len(), "row", "rows")));
+        }
+        let warn = ui.visuals().warn_fg_color;
+        sentence(ui, said, LEAST);
+        if !warnings.is_empty() {
+            sentence(ui, RichText::new(warnings.join("; ")).color(warn), LEAST);
+        }
         let of_token = || look.selection.current().and_then(|t| held.get(t)).and_then(|&r| usize::try_from(r).ok());
         let marked = marked_row(look, lane, of_token).filter(|r| *r < tally.counts.len());
         let options = DrawOptions { linear: self.linear, sorted, marked, colour: look.lanes[lane].colour, even, deleted: deleted.len() };
@@ -185,6 +186,9 @@ impl Panel for Counts {
         choices.one_of("axis", &mut self.linear, [(false, "log"), (true, "linear")]);
     }
 }
+
+/// Points of height that the bars keep, whatever is said above them.
+const LEAST: f32 = 90.0;
 
 /// `1 write`, `65 536 writes`.
 fn writes_of(n: u64) -> String {

@@ -218,7 +218,8 @@ impl Health {
         let each = (150.0 + 72.0 * lanes.len() as f32).clamp(235.0, 480.0);
         let columns = ((ui.available_width() / each) as usize).clamp(1, 4).min(all.len());
         let rows = all.len().div_ceil(columns);
-        let room = (ui.clip_rect().bottom() - ui.cursor().top() - 4.0) / rows as f32 - 4.0;
+        // Of what is seen, not of what is left below: that grows as one scrolls.
+        let room = (ui.clip_rect().height() - 4.0) / rows as f32 - 4.0;
         let gap = 6.0;
         let size = vec2((ui.available_width() - gap * (columns - 1) as f32) / columns as f32, room.clamp(100.0, 260.0));
         for row in all.chunks(columns) {

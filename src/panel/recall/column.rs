@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use super::table::Line;
-use super::words::{Scored, bytes, figures, many, percent, time};
+use super::words::{bytes, figures, many, percent, time};
+use crate::metric::Scored;
 use crate::widget::ticks::grouped;
 
 /// A column.

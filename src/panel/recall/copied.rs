@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::Line;
-use super::words::Scored;
-use crate::metric::Summary;
+use crate::metric::{Scored, Summary};
 
 /// The heads of what is copied, and the cells of a line: numbers as they are, not shortened.
 fn cells(line: Option<&Line>, scored: Scored, branches: bool) -> Vec<String> {

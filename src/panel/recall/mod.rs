@@ -22,7 +22,7 @@ use super::reads::answer::Codes;
 use super::{LaneLook, Look, Panel};
 use crate::app::command::Command;
 use crate::metric::breakdown::By;
-use crate::metric::{CORRECT, ERROR_SQ, Running, Summary};
+use crate::metric::{CORRECT, ERROR_SQ, Running, Scored, Summary};
 use crate::panel::choices::Choices;
 use crate::session::hand::Hand;
 use crate::session::plan::Plan;
@@ -35,7 +35,7 @@ use binned::Binned;
 use change::Change;
 use column::Sort;
 use table::Line;
-pub use words::{Scored, bytes, figures, fixed, percent};
+pub use words::{bytes, figures, fixed, percent};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How well each lane has answered so far, at the playhead, for the query head shown (the command line prints all query heads \

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use eframe::egui::{Painter, Pos2, Stroke, Ui, pos2, vec2};
 
-use super::words::{Scored, counted, figures};
+use super::words::{counted, figures};
 use super::{common_in_words, over, reads_asked, reads_in_common, reads_seen};
 use crate::metric::Running;
+use crate::metric::Scored;
 use crate::panel::common::{facts, playheads};
 use crate::panel::{LaneLook, Look};
 use crate::stream::Targets;

@@ -4,8 +4,9 @@ use eframe::egui::{Align2, FontId, Rect, Role, ScrollArea, Sense, Stroke, Ui, Wi
 
 use super::change::Change;
 use super::column::{Column, Sort, columns};
-use super::words::{Scored, bytes, counted, figures, percent, time};
+use super::words::{bytes, counted, figures, percent, time};
 use super::{LINE, fit, reads_in_common};
+use crate::metric::Scored;
 use crate::metric::{Summary, full_attention_numbers, held, memory_share};
 use crate::panel::common::{facts, plural};
 use crate::panel::growth::n_max;

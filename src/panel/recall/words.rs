@@ -1,41 +1,7 @@
 //! Scores and sizes in words, the same in the table, on hover and in what is copied.
 
 use crate::metric::Summary;
-use crate::stream::Targets;
 use crate::widget::ticks::number;
-
-/// What a score is, which the reads of a stream decide (TASKS.md): two of these are called an error, and one of them is the other's square.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scored {
-    /// Codes: the share of reads answered rightly.
-    Accuracy,
-    /// A capture, against full attention's outputs: |o - y| / |y| over all reads at once, a root.
-    Relative,
-    /// Values, as of regression: sum |o - y|^2 / sum |y|^2, no root.
-    RelativeSquared,
-}
-
-impl Scored {
-    /// What is measured on streams with these targets.
-    #[must_use]
-    pub fn of(targets: &Targets) -> Self {
-        match targets {
-            Targets::Codes { .. } | Targets::None => Self::Accuracy,
-            Targets::FullAttention => Self::Relative,
-            Targets::Values(_) => Self::RelativeSquared,
-        }
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Accuracy => "accuracy",
-            Self::Relative => "relative error",
-            Self::RelativeSquared => "relative squared error",
-        }
-    }
-}
 
 /// The figures of a lane in words: `0.96 (0.81 to 0.99)`, or `0.414, cos 0.930`.
 #[must_use]
@@ -139,12 +105,6 @@ pub fn time(seconds: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_two_errors_have_names_of_their_own() {
-        let names = [Targets::FullAttention, Targets::Values(ndarray::Array2::zeros((1, 1)))].map(|t| Scored::of(&t).name());
-        assert_eq!(names, ["relative error", "relative squared error"]);
-    }
 
     #[test]
     fn figures_read_well() {

@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use eframe::egui::{Color32, Label, Rect, RichText, Ui};
+use eframe::egui::{Color32, Rect, RichText, Ui};
 
 use super::Held;
 use super::model::Candidate;
 use crate::layer::lola::residency::{Place, Residency};
 use crate::panel::Look;
 use crate::panel::common::{plural, quoted};
+use crate::panel::row;
 use crate::stream::Stream;
 use crate::trace::{Channel, LaneTrace};
 use crate::widget::chart::{Chart, SMALL};
@@ -147,7 +148,8 @@ pub fn crowd_sentence(crowds: &[Crowd], cached: usize) -> Option<String> {
 
 /// Says it.
 pub(super) fn explain(ui: &mut Ui, text: &str) {
-    ui.add(Label::new(RichText::new(text).size(SMALL).color(Ink::of(ui).limit)).wrap());
+    let text = RichText::new(text).size(SMALL).color(Ink::of(ui).limit);
+    row::sentence(ui, text, 130.0);
 }
 
 /// The shade of those steps.

@@ -5,6 +5,7 @@ use eframe::egui::{Color32, FontId, Rect, Role, Sense, Stroke, StrokeKind, Ui, V
 use super::super::common::facts;
 use super::model::{Along, Model};
 use super::{Heading, figures, point_facts, quiet_line};
+use crate::metric::Scored;
 use crate::widget::chart::SMALL;
 use crate::widget::heatmap::Colours;
 use crate::widget::palette::{Ink, Map};
@@ -14,7 +15,7 @@ const LEFT: f32 = 64.0;
 
 /// Draws the map of a lane; the point that was clicked.
 pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, of: &Heading<'_>, lane: &str, x: &Along, y: &Along) -> Option<usize> {
-    let what = if model.recall { "accuracy" } else { "relative error" };
+    let what = model.scored.name();
     let top = ui.cursor().top();
     quiet_line(ui, &format!("{}: {what} of {lane}, {} to the right, {} upwards.", of.title, x.title, y.title), of.whole);
     let size = vec2(size.x, (size.y - (ui.cursor().top() - top)).max(80.0));
@@ -68,7 +69,8 @@ pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, of: &Heading<'_>, lane: &str
 /// Accuracies from 0 to 1; errors from the smallest to the largest. Brighter, or darker on light paper, is more.
 fn colours(model: &Model, cells: &[(usize, usize, usize)], ink: &Ink) -> Colours {
     let scores = || cells.iter().filter_map(|(i, _, _)| model.points[*i].score());
-    let (min, max) = if model.recall { (0.0, 1.0) } else { (scores().fold(f64::INFINITY, f64::min), scores().fold(0.0, f64::max)) };
+    let (min, max) =
+        if model.scored == Scored::Accuracy { (0.0, 1.0) } else { (scores().fold(f64::INFINITY, f64::min), scores().fold(0.0, f64::max)) };
     Colours { map: Map::Cividis, min: min as f32, max: max as f32, log: false, paper: (!ink.dark).then_some(ink.paper) }
 }
 

@@ -306,7 +306,7 @@ fn figures(point: &Point) -> String {
 fn point_facts(model: &Model, point: &Point) -> Vec<(&'static str, String)> {
     let (kind, reads) = match point.summary() {
         Some(Summary::Recall { correct, reads }) => ("accuracy", format!("{correct} of {reads} right")),
-        Some(Summary::Error { cosine, reads, .. }) => ("relative error", format!("{reads}, mean cosine {cosine:.3}")),
+        Some(Summary::Error { cosine, reads, .. }) => (model.scored.name(), format!("{reads}, mean cosine {cosine:.3}")),
         None => ("score", "none".to_owned()),
     };
     let each = |(seed, tally): &(u64, crate::engine::sweep::Tally)| {

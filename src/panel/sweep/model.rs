@@ -1,7 +1,7 @@
 //! Rows of a sweep as points of a plot: seeds pooled, lanes joined to lines, and the points that nothing beats.
 
 use crate::engine::sweep::{Axis, Owner, Row, Spec, Tally, Values, is_of_task};
-use crate::metric::Summary;
+use crate::metric::{Scored, Summary};
 use crate::param::ParamValue;
 
 /// One lane at one point, all its seeds together.
@@ -73,14 +73,14 @@ impl Point {
 }
 
 /// All that is drawn.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// The points, in the order of the axes' values.
     pub points: Vec<Point>,
     /// Why points have no score, each sentence once, with how many.
     pub failed: Vec<(String, usize)>,
-    /// True for accuracies, of which more is better; false for errors.
-    pub recall: bool,
+    /// What the score is: of an accuracy more is better, of an error less.
+    pub scored: Scored,
     /// Seeds that every point is to have.
     pub seeds: u64,
 }
@@ -89,7 +89,7 @@ impl Model {
     /// Pools the rows of a sweep of so many seeds.
     #[must_use]
     pub fn of(rows: &[Row], seeds: u64) -> Self {
-        let mut model = Self { recall: true, seeds, ..Self::default() };
+        let mut model = Self { points: Vec::new(), failed: Vec::new(), scored: Scored::Accuracy, seeds };
         for row in rows {
             let score = match &row.score {
                 Ok(score) => score,
@@ -102,7 +102,7 @@ impl Model {
                 }
             };
             let Some(tally) = score.tally else { continue };
-            model.recall = matches!(tally, Tally::Recall { .. });
+            model.scored = tally.scored();
             let there = model.points.iter().position(|p| p.lane == row.lane && p.varied == row.varied);
             let at = there.unwrap_or_else(|| {
                 model.points.push(Point {
@@ -131,7 +131,7 @@ impl Model {
 
     /// True if the first score is better than the second.
     fn better(&self, a: f64, b: f64) -> bool {
-        if self.recall { a > b } else { a < b }
+        if self.scored == Scored::Accuracy { a > b } else { a < b }
     }
 
     /// The points that no other beats, one list for each set of the task's values, from the smallest memory: a point is beaten by
@@ -147,7 +147,7 @@ impl Model {
             let key = |i: usize| (self.points[i].numbers, self.points[i].score().unwrap_or(f64::NAN));
             these.sort_by(|&a, &b| {
                 let ((na, sa), (nb, sb)) = (key(a), key(b));
-                let by_score = if self.recall { sb.total_cmp(&sa) } else { sa.total_cmp(&sb) };
+                let by_score = if self.scored == Scored::Accuracy { sb.total_cmp(&sa) } else { sa.total_cmp(&sb) };
                 na.cmp(&nb).then(by_score).then(a.cmp(&b))
             });
             let mut front: Vec<usize> = Vec::new();
@@ -262,10 +262,10 @@ mod tests {
             point("full", &[], 1000, 10),
             point("waste", &[], 2000, 10),
         ];
-        let mut model = Model { points, failed: Vec::new(), recall: true, seeds: 1 };
+        let mut model = Model { points, failed: Vec::new(), scored: Scored::Accuracy, seeds: 1 };
         // 5 with 400 is beaten by 6 with 200; of two that are equal the first is named; more memory for as much recall is no gain.
         assert_eq!(model.fronts(), [[0, 1, 4]]);
-        model.recall = false;
+        model.scored = Scored::RelativeSquared;
         // The same numbers as errors: the smallest memory has the smallest error.
         assert_eq!(model.fronts(), [[0]]);
     }
@@ -276,7 +276,7 @@ mod tests {
         let model = Model {
             points: vec![of(64, 10, 9), of(128, 10, 4), of(128, 20, 8), of(64, 20, 5)],
             failed: Vec::new(),
-            recall: true,
+            scored: Scored::Accuracy,
             seeds: 1,
         };
         assert_eq!(model.fronts(), [vec![0], vec![1, 2]]);
@@ -286,7 +286,7 @@ mod tests {
     fn lines_join_what_differs_in_one_parameter() {
         let grid = |n, c| point("OVQ", &[("n_max", n), ("chunk", c)], 1, 1);
         let points = vec![point("full", &[], 1, 1), grid(8, 16), grid(8, 32), grid(16, 16), grid(16, 32)];
-        let model = Model { points, failed: Vec::new(), recall: true, seeds: 1 };
+        let model = Model { points, failed: Vec::new(), scored: Scored::Accuracy, seeds: 1 };
         assert_eq!(model.lines(Some("n_max")), [vec![0], vec![1, 3], vec![2, 4]]);
         assert_eq!(model.lines(Some("chunk")), [vec![0], vec![1, 2], vec![3, 4]]);
         assert_eq!(model.lines(None), model.lines(Some("n_max")));

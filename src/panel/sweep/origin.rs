@@ -93,6 +93,7 @@ fn differences(there: &TaskSource, now: &TaskSource, spec: &Spec) -> Vec<String>
 mod tests {
     use super::*;
     use crate::engine::sweep::{Axis, Tally};
+    use crate::metric::Scored;
     use crate::panel::sweep::model::Point;
     use crate::param::Params;
     use crate::session::LaneSpec;
@@ -129,7 +130,7 @@ mod tests {
             Point { lane: "w".to_owned(), varied: Vec::new(), seeds, numbers: 1, share: 1.0, madds: (1, 1), seconds: 0.0 }
         };
         let of = |counts: &[u64], seeds| {
-            let model = Model { points: counts.iter().map(|n| point(*n)).collect(), failed: Vec::new(), recall: true, seeds };
+            let model = Model { points: counts.iter().map(|n| point(*n)).collect(), failed: Vec::new(), scored: Scored::Accuracy, seeds };
             heading(&session("needles", 512, 16, 0), &model)
         };
         assert_eq!(of(&[1, 2], 3), "needles, 1 to 2 of 3 seeds");

@@ -5,6 +5,7 @@ use eframe::egui::{Color32, FontId, Label, Painter, Pos2, Rect, Response, RichTe
 use super::super::common::{facts, plural};
 use super::model::{Along, Model, Point};
 use super::{Heading, Styles, point_facts, quiet_line};
+use crate::metric::Scored;
 use crate::widget::chart::{Axis, Chart, Entry, SMALL, Sign, sign};
 use crate::widget::line::{self, Dash};
 use crate::widget::palette::{Ink, blend};
@@ -17,7 +18,7 @@ const LARGEST_ERROR: f64 = 2.0;
 
 /// Draws the points, against the size of the state or along a parameter; the point that was clicked.
 pub fn draw(ui: &mut Ui, size: Vec2, model: &Model, of: &Heading<'_>, styles: &Styles, along: Option<&Along>) -> Option<usize> {
-    let what = if model.recall { "accuracy" } else { "relative error" };
+    let what = model.scored.name();
     let fronts = if along.is_none() { model.fronts() } else { Vec::new() };
     let top = ui.cursor().top();
     if let Some(along) = along {
@@ -80,7 +81,7 @@ fn parameter_axis(along: &Along) -> Axis {
 }
 
 fn highest(model: &Model) -> f64 {
-    if model.recall {
+    if model.scored == Scored::Accuracy {
         return 1.0;
     }
     let tops = model.points.iter().filter_map(|p| p.bar().map(|b| b.1).or_else(|| p.score()));
@@ -92,7 +93,7 @@ fn describe(model: &Model, what: &str, along: Option<&Along>) -> String {
     let against = along.map_or("the size of the state", |a| a.title.as_str());
     let best = |a: &&Point, b: &&Point| a.score().partial_cmp(&b.score()).unwrap_or(std::cmp::Ordering::Equal);
     let scored = || model.points.iter().filter(|p| p.score().is_some());
-    let top = if model.recall { scored().max_by(best) } else { scored().min_by(best) };
+    let top = if model.scored == Scored::Accuracy { scored().max_by(best) } else { scored().min_by(best) };
     let top = top.map(|p| format!("; best {}, {}", p.title(), super::figures(p))).unwrap_or_default();
     format!("Sweep, {what} against {against}: {}{top}", plural(model.points.len(), "point", "points"))
 }

@@ -13,8 +13,9 @@ use crate::widget::ticks::number;
 
 /// The height of the control.
 const HEIGHT: f32 = 20.0;
-/// The width from which the name of the reading about zero is written out.
+/// The width from which the name of the reading about zero is written out, and that from which it is cut and not a sign.
 const WHOLE: f32 = 210.0;
+const SHORT: f32 = 190.0;
 /// The height of the strip of colours under the histogram.
 const RAMP: f32 = 5.0;
 
@@ -29,12 +30,16 @@ impl RangeControl {
             self.typed(ui, name, range, true);
             // The reading about zero has a long name, where there is room for it.
             let symmetric = range.reading == Reading::Symmetric;
-            let whole = !symmetric || ui.available_width() >= WHOLE;
-            let taken = if symmetric { if whole { 158.0 } else { 122.0 } } else { 108.0 };
-            let room = (ui.available_width() - taken).clamp(48.0, 160.0);
+            let (short, taken) = match ui.available_width() {
+                _ if !symmetric => ("", 108.0),
+                width if width >= WHOLE => ("symmetric", 158.0),
+                width if width >= SHORT => ("sym.", 122.0),
+                _ => ("±", 106.0),
+            };
+            let room = (ui.available_width() - taken).clamp(36.0, 160.0);
             self.strip(ui, name, spread, range, room);
             self.typed(ui, name, range, false);
-            self.menu(ui, range, whole);
+            self.menu(ui, range, short);
             loud(ui, spread);
         });
         self.range(spread)
@@ -134,12 +139,12 @@ impl RangeControl {
     }
 
     /// What is done to the range as a whole.
-    fn menu(&mut self, ui: &mut Ui, range: Range, whole: bool) {
+    /// `symmetric` is what the reading about zero is called.
+    fn menu(&mut self, ui: &mut Ui, range: Range, symmetric: &str) {
         let title = match range.reading {
             Reading::Linear => "lin",
             Reading::Log => "log",
-            Reading::Symmetric if whole => "symmetric",
-            Reading::Symmetric => "sym.",
+            Reading::Symmetric => symmetric,
         };
         let response = ui.menu_button(title, |ui| {
             for reading in Reading::ALL {
