@@ -161,7 +161,7 @@ fn rows_are_sorted_as_of_the_step_of_the_picture_and_every_time_alike() {
         for (step, text) in &once {
             let words = texts(&Document::parse(text).unwrap());
             let of = format!("as of step {step}");
-            assert!(words.iter().any(|w| *w == of), "{by}: {of} is not among {words:?}");
+            assert!(words.contains(&of), "{by}: {of} is not among {words:?}");
         }
         assert!(once == again, "{by}: the same picture, byte for byte");
     }

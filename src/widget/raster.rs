@@ -196,7 +196,7 @@ impl Crowds {
     }
 
     fn place(&self, point: &Point) -> Option<usize> {
-        let cell = |at: f32| (at >= 0.0 && at < 1e6).then_some((at / self.side) as usize);
+        let cell = |at: f32| (0.0..1e6).contains(&at).then_some((at / self.side) as usize);
         let (column, row) = (cell(point.x)?, cell(point.y)?);
         (column < self.columns).then_some(row * self.columns + column).filter(|place| *place < self.counts.len())
     }
