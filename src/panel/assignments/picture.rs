@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart};
 use crate::widget::palette::Ink;
-use crate::widget::raster::{Inks, Mark, Part, Point, draw, draw_field, draw_field_part, edge, neighbourhood};
+use crate::widget::raster::{Inks, Mark, Part, Point, draw, draw_field, draw_field_part, edge, neighbourhood, reach};
 
 /// What a picture depends on besides the tokens in it: the canvas, the end of the axis of rows, and which order they are in.
 type Way = (Canvas, usize, Option<u64>);
@@ -117,9 +117,9 @@ impl Area<'_> {
         edge(self.x.share(seen as f64) * width as f64, width, self.scale)
     }
 
-    /// The tokens, of the first `all`, that lie in these columns or near enough to matter to what does.
-    fn near(&self, columns: &Range<usize>, all: usize) -> Range<usize> {
-        let (width, around) = (self.canvas.0[0].max(1) as f64, neighbourhood(self.scale));
+    /// The tokens, of the first `all`, that lie in these columns or at most so many pixels `around` them.
+    fn near(&self, columns: &Range<usize>, around: usize, all: usize) -> Range<usize> {
+        let width = self.canvas.0[0].max(1) as f64;
         let token = |column: usize| self.x.value(column as f64 / width).max(0.0);
         let start = (token(columns.start.saturating_sub(around)).floor() as usize).saturating_sub(1);
         start.min(all)..(token(columns.end + around).ceil() as usize).min(all)
@@ -148,10 +148,14 @@ pub fn tokens(rows: &Rows<'_>, covered: usize, stream: &Stream, area: Area<'_>, 
 /// `covered` tokens.
 fn edge_of(rows: &Rows<'_>, [seen, covered]: [usize; 2], total: usize, stream: &Stream, (area, ink): (Area<'_>, Ink)) -> ColorImage {
     let columns = area.edge(seen);
-    let near = area.near(&columns, covered);
+    // What leaves ink here lies within a mark's reach; how large a diamond is, other diamonds decide, further away as well.
+    let near = area.near(&columns, reach(area.scale), covered);
+    let wide = area.near(&columns, neighbourhood(area.scale), covered);
     let mut all = points(rows, near.start.min(seen)..seen, stream, area);
     let drawn = all.len();
-    all.extend(points(rows, seen..near.end.max(seen), stream, area));
+    let others = [wide.start.min(near.start)..near.start.min(seen), seen..wide.end.max(seen)];
+    let marked = others.into_iter().flatten().filter(|write| is_marked(stream, *write));
+    all.extend(marked.filter_map(|write| Some(area.point(write, rows.place(write)?, mark_of(rows.founder(write), true)))));
     draw_field_part(area.canvas.0, area.scale, &Part { columns, points: &all, drawn, total }, inks(&ink))
 }
 
@@ -165,7 +169,7 @@ pub fn group(rows: &Rows<'_>, group: &[usize], area: Area<'_>, ink: Ink) -> Colo
 /// The same of those that are among the first `seen` tokens, in the columns at the playhead.
 fn group_edge(rows: &Rows<'_>, group: &[usize], seen: usize, area: Area<'_>, ink: Ink) -> ColorImage {
     let columns = area.edge(seen);
-    let near = area.near(&columns, seen);
+    let near = area.near(&columns, reach(area.scale), seen);
     let of = |write: &usize| Some(area.point(*write, rows.place(*write)?, Mark::Ring));
     let points: Vec<Point> = group.iter().filter(|write| near.contains(*write)).filter_map(of).collect();
     let part = Part { columns, points: &points, drawn: points.len(), total: points.len() };
