@@ -5,7 +5,7 @@ use eframe::egui::{Frame, Panel, Ui, vec2};
 
 use crate::app::app::App;
 use crate::app::command::{Command, WindowCommand};
-use crate::app::commands::{COMMANDS, keys_text};
+use crate::app::commands::{command, keys_text};
 use crate::app::icon::{self, Icon};
 use crate::app::layout::RECALL;
 use crate::app::prefs::Preferences;
@@ -23,12 +23,19 @@ pub enum Side {
 }
 
 impl Side {
-    /// As the menu names it.
-    #[must_use]
-    pub fn title(self) -> &'static str {
+    /// What is in it.
+    fn title(self) -> &'static str {
         match self {
-            Self::Session => "Session panel",
-            Self::Inspector => "Inspector and recall",
+            Self::Session => "session panel",
+            Self::Inspector => "inspector and recall",
+        }
+    }
+
+    /// The name of the command that folds and unfolds it.
+    fn command(self) -> &'static str {
+        match self {
+            Self::Session => "session-panel",
+            Self::Inspector => "inspector",
         }
     }
 
@@ -108,22 +115,25 @@ pub(super) fn rail(ui: &mut Ui, side: Side, frame: Frame, asked: &mut Vec<Comman
         Side::Inspector => (Panel::right("inspector rail"), Icon::ArrowLeft),
     };
     panel.frame(frame.inner_margin(2)).exact_size(RAIL).resizable(false).show(ui, |ui| {
-        let name = format!("Show the {}", side.title().to_lowercase());
-        let keys = COMMANDS.iter().find(|c| (c.make)() == command(side)).map_or_else(String::new, |c| keys_text(ui.ctx(), c));
+        let name = format!("Show the {}", side.title());
+        let keys = command(side.command()).map_or_else(String::new, |c| keys_text(ui.ctx(), c));
         let pressed = icon::sized(ui, icon, &name, false, vec2(20.0, 20.0));
         if pressed.on_hover_text(format!("{name} ({keys})")).clicked() {
-            asked.push(command(side));
+            asked.push(WindowCommand::ToggleSide(side).into());
         }
     });
-}
-
-fn command(side: Side) -> Command {
-    WindowCommand::ToggleSide(side).into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rail_tells_the_keys_of_its_own_command() {
+        for side in [Side::Session, Side::Inspector] {
+            assert_eq!((command(side.command()).unwrap().make)(), WindowCommand::ToggleSide(side).into());
+        }
+    }
 
     #[test]
     fn sides_give_way_in_a_narrow_window_unless_they_are_asked_for() {

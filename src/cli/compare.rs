@@ -15,7 +15,7 @@ use crate::engine::{BackendInfo, Devices};
 use crate::metric::{Scored, Summary};
 use crate::session::plan::{check_names, load_stream};
 use crate::session::{self, LaneSpec, Session};
-use crate::stream::{Stream, Targets};
+use crate::stream::Stream;
 
 /// Bytes of a number of a state, float32.
 const NUMBER: u64 = 4;
@@ -189,7 +189,7 @@ impl Table {
 
     /// True where the relative error is a root: on a capture.
     fn is_root(&self) -> bool {
-        matches!(self.stream.targets(), Targets::FullAttention)
+        Scored::of(self.stream.targets()) == Scored::Relative
     }
 
     /// Steps of all seeds together.

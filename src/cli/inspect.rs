@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{CliError, source, table};
+use super::{CliError, table};
 use crate::metric::{held, memory_share};
 use crate::param::ParamValue;
 use crate::session::file::{SessionError, is_capture};
 use crate::session::plan::{Plan, PlanLane};
 use crate::session::saved::{self, Made, Saved, is_saved};
-use crate::session::{Session, Source};
+use crate::session::{Session, Source, view};
 use crate::stream::Stream;
 use crate::stream::capture::{Capture, CaptureSummary, LayerSummary};
 
@@ -40,8 +40,9 @@ impl Args {
             return self.session(out, &session, &plan, Some(&made));
         }
         let session = Session::open(&self.file)?;
-        let plan = Plan::new(&session, self.file.parent()).map_err(|e| CliError::plan(&self.file, e))?;
-        source::check_view(&self.file, |_| true, &plan.stream)?;
+        let failed = |error| CliError::plan(&self.file, error);
+        let plan = Plan::new(&session, self.file.parent()).map_err(failed)?;
+        view::check(&session, &plan.stream).map_err(failed)?;
         self.session(out, &session, &plan, None)
     }
 

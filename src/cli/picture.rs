@@ -18,9 +18,9 @@ use crate::export::WriteError;
 use crate::panel::{PANELS, choices};
 use crate::session::file::SessionError;
 use crate::session::lesson::{self, Lesson};
-use crate::session::plan::{Plan, load_stream};
+use crate::session::plan::{Plan, PlanError, load_stream};
 use crate::session::saved::{self, is_saved};
-use crate::session::{BackendChoice, Choice, Chosen, Session, View, put_over};
+use crate::session::{BackendChoice, Choice, Chosen, Session, View, put_over, view};
 use crate::stream::capture::BUNDLED;
 
 /// What the picture is of.
@@ -143,7 +143,8 @@ impl Shared {
             return Ok(());
         }
         let Ok(stream) = load_stream(session, self.session.parent()) else { return Ok(()) };
-        source::check_view(&self.session, |_| true, &stream).map_err(|e| PictureError::Plan(e.to_string()))
+        // As it is in its file, without what is chosen here.
+        view::check(&Session::open(&self.session)?, &stream).map_err(|wrong| self.planned(wrong))
     }
 
     /// What the step of a lesson says, where the picture is of one.
@@ -157,9 +158,14 @@ impl Shared {
     fn why(&self, error: Unsettled, session: &Session) -> PictureError {
         let wrong = matches!(error, Unsettled::Run(_)).then(|| Plan::new(session, self.session.parent()).err()).flatten();
         match wrong {
-            Some(wrong) => PictureError::Plan(CliError::plan(&self.session, wrong).to_string()),
+            Some(wrong) => self.planned(wrong),
             None => error.into(),
         }
+    }
+
+    /// What cannot be of the session, with its place in the file.
+    fn planned(&self, wrong: PlanError) -> PictureError {
+        PictureError::Plan(CliError::plan(&self.session, wrong).to_string())
     }
 
     fn choices(&self) -> Chosen {

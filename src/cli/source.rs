@@ -65,17 +65,15 @@ impl Source {
     /// Holds what the file looks at against its stream, where the stream is the file's own: one that was made shorter here (`--set`, another
     /// capture) makes no file wrong, and what a window has saved with its trace is as it was.
     pub fn check_view(&self, session: &Session, stream: &Stream) -> Result<(), CliError> {
-        check_view(&self.session, |own| own.source == session.source, stream)
+        if is_saved(&self.session) {
+            return Ok(());
+        }
+        let own = Session::open(&self.session)?;
+        if own.source != session.source {
+            return Ok(());
+        }
+        view::check(&own, stream).map_err(|e| CliError::plan(&self.session, e))
     }
-}
-
-/// Holds the view of the session in a file against `stream`, where that is the stream `of` the session.
-pub fn check_view(file: &Path, of: impl FnOnce(&Session) -> bool, stream: &Stream) -> Result<(), CliError> {
-    if is_saved(file) {
-        return Ok(());
-    }
-    let own = Session::open(file)?;
-    if of(&own) { view::check(&own, stream).map_err(|e| CliError::plan(file, e)) } else { Ok(()) }
 }
 
 /// `--backend`.

@@ -139,10 +139,16 @@ impl Choices<'_> {
 
 /// `x` is none of these, with the nearest.
 fn none_of<'a>(text: &str, all: impl Iterator<Item = &'a str> + Clone) -> String {
-    let list = all.clone().map(|a| format!("`{a}`")).collect::<Vec<_>>().join(", ");
     let lower = text.to_lowercase();
     // Names of lanes have capitals.
-    let near = all.clone().find(|a| a.to_lowercase() == lower).or_else(|| nearest(text, all.clone())).or_else(|| nearest(&lower, all));
+    let near =
+        all.clone().find(|a| a.to_lowercase() == lower).or_else(|| nearest(text, all.clone())).or_else(|| nearest(&lower, all.clone()));
+    none_but(text, all, near)
+}
+
+/// `x` is none of these, with the one that was found to be the nearest.
+fn none_but<'a>(text: &str, all: impl Iterator<Item = &'a str>, near: Option<&str>) -> String {
+    let list = all.map(|a| format!("`{a}`")).collect::<Vec<_>>().join(", ");
     match near {
         Some(near) => format!("`{text}` is none of {list}; the nearest is `{near}`"),
         None => format!("`{text}` is none of {list}"),
@@ -208,13 +214,7 @@ pub fn wrong(chosen: &Chosen) -> Vec<Wrong> {
 fn no_panel(name: &str) -> String {
     let names = PANELS.iter().map(|p| p.name);
     match PanelEntry::titled(name) {
-        Some(entry) => {
-            format!(
-                "`{name}` is none of {}; the nearest is `{}`",
-                names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "),
-                entry.name
-            )
-        }
+        Some(entry) => none_but(name, names, Some(entry.name)),
         None => none_of(name, names),
     }
 }

@@ -440,6 +440,34 @@ pub fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n as u64), if n == 1 { one } else { many })
 }
 
+/// So many of a lane's chunks, which are called a `noun` ([`chunk_noun`]): `1 step`, `2 chunks`.
+#[must_use]
+pub fn many(n: usize, noun: &str) -> String {
+    plural(n, noun, &format!("{noun}s"))
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use ndarray::Array3;
+
+    use crate::stream::{Labels, Stream, StreamParts, Targets};
+
+    /// A stream of so many writes of zeros, without reads.
+    pub fn blank(writes: usize, labels: Labels) -> Stream {
+        let rows = Array3::zeros((1, writes, 1));
+        let parts = StreamParts {
+            keys: rows.clone(),
+            values: rows,
+            queries: Array3::zeros((1, 0, 1)),
+            after: Vec::new(),
+            beta: 1.0,
+            targets: Targets::None,
+            labels,
+        };
+        Stream::new(parts).unwrap()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

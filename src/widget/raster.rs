@@ -98,6 +98,15 @@ pub fn edge(at: f64, width: usize, scale: f32) -> Range<usize> {
     (at.floor() as usize).saturating_sub(reach)..(at.ceil() as usize + reach).min(width)
 }
 
+/// The entries, of the first `all`, that lie in these columns of a picture `width` wide or at most so many `around` them; `entry` says
+/// which lies at a share of the width.
+#[must_use]
+pub fn near(columns: &Range<usize>, around: usize, width: usize, entry: impl Fn(f64) -> f64, all: usize) -> Range<usize> {
+    let at = |column: usize| entry(column as f64 / width.max(1) as f64).max(0.0);
+    let start = (at(columns.start.saturating_sub(around)).floor() as usize).saturating_sub(1);
+    start.min(all)..(at(columns.end + around).ceil() as usize).min(all)
+}
+
 /// How far the ink of a point reaches from it, in whole pixels of a picture with `scale` of them a point of the screen: beyond that no
 /// mark of any kind leaves any.
 #[must_use]

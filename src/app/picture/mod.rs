@@ -43,14 +43,14 @@ impl Subject {
     /// # Errors
     /// A sentence with the name of the nearest, or with all names.
     pub fn panel(name: &str) -> Result<Self, String> {
-        if let Some(entry) = entry(name).or_else(|| PanelEntry::titled(name)) {
+        let called = |name: &str| entry(name).or_else(|| PanelEntry::titled(name));
+        if let Some(entry) = called(name) {
             return Ok(Self::Panel(entry.name));
         }
         let titles: Vec<String> = PANELS.iter().map(|p| p.title.to_lowercase()).collect();
         let names = || PANELS.iter().map(|p| p.name);
         let near = nearest(&name.to_lowercase(), names().chain(titles.iter().map(String::as_str)));
-        let near = near.and_then(|near| entry(near).or_else(|| PanelEntry::titled(near)));
-        Err(match near {
+        Err(match near.and_then(called) {
             Some(near) => format!("there is no panel `{name}`; the nearest name is `{}`", near.name),
             None => format!("there is no panel `{name}`; the panels are {}", names().collect::<Vec<_>>().join(", ")),
         })

@@ -10,7 +10,7 @@ use ndarray::ArrayView2;
 use self::order::{By, Order, Placed, Sorting};
 use self::picture::{Drawn, Pictures};
 use super::common::{
-    chunk_noun, chunk_short, chunks_seen, cover, crowd, facts, head_of, lanes_with, marked_name, nothing_written, playheads, plural,
+    chunk_noun, chunk_short, chunks_seen, cover, crowd, facts, head_of, lanes_with, many, marked_name, nothing_written, playheads, plural,
     point_at, role_name, select_ring, token_name, words, writes_seen,
 };
 use super::growth::{n_max, rows_after};
@@ -97,7 +97,7 @@ impl Rows<'_> {
     /// What a row holds of the first `seen` writes, in words.
     fn holds(&self, row: usize, seen: usize) -> String {
         if let Some((_, step)) = self.deleted.iter().find(|(deleted, _)| *deleted == row) {
-            return format!("nothing: deleted by hand after {}", plural(*step, self.noun, &format!("{}s", self.noun)));
+            return format!("nothing: deleted by hand after {}", many(*step, self.noun));
         }
         plural(self.assignments[..seen].iter().filter(|r| usize::try_from(**r) == Ok(row)).count(), "token", "tokens")
     }

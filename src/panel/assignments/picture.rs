@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart};
 use crate::widget::palette::Ink;
-use crate::widget::raster::{Inks, Mark, Part, Point, draw, draw_field, draw_field_part, edge, neighbourhood, reach};
+use crate::widget::raster::{Inks, Mark, Part, Point, draw, draw_field, draw_field_part, edge, near, neighbourhood, reach};
 
 /// What a picture depends on besides the tokens in it: the canvas, the end of the axis of rows, and which order they are in.
 type Way = (Canvas, usize, Option<u64>);
@@ -119,10 +119,7 @@ impl Area<'_> {
 
     /// The tokens, of the first `all`, that lie in these columns or at most so many pixels `around` them.
     fn near(&self, columns: &Range<usize>, around: usize, all: usize) -> Range<usize> {
-        let width = self.canvas.0[0].max(1) as f64;
-        let token = |column: usize| self.x.value(column as f64 / width).max(0.0);
-        let start = (token(columns.start.saturating_sub(around)).floor() as usize).saturating_sub(1);
-        start.min(all)..(token(columns.end + around).ceil() as usize).min(all)
+        near(columns, around, self.canvas.0[0], |share| self.x.value(share), all)
     }
 }
 
@@ -149,11 +146,11 @@ pub fn tokens(rows: &Rows<'_>, covered: usize, stream: &Stream, area: Area<'_>, 
 fn edge_of(rows: &Rows<'_>, [seen, covered]: [usize; 2], total: usize, stream: &Stream, (area, ink): (Area<'_>, Ink)) -> ColorImage {
     let columns = area.edge(seen);
     // What leaves ink here lies within a mark's reach; how large a diamond is, other diamonds decide, further away as well.
-    let near = area.near(&columns, reach(area.scale), covered);
+    let first = area.near(&columns, reach(area.scale), covered).start.min(seen);
     let wide = area.near(&columns, neighbourhood(area.scale), covered);
-    let mut all = points(rows, near.start.min(seen)..seen, stream, area);
+    let mut all = points(rows, first..seen, stream, area);
     let drawn = all.len();
-    let others = [wide.start.min(near.start)..near.start.min(seen), seen..wide.end.max(seen)];
+    let others = [wide.start..first, seen..wide.end];
     let marked = others.into_iter().flatten().filter(|write| is_marked(stream, *write));
     all.extend(marked.filter_map(|write| Some(area.point(write, rows.place(write)?, mark_of(rows.founder(write), true)))));
     draw_field_part(area.canvas.0, area.scale, &Part { columns, points: &all, drawn, total }, inks(&ink))
@@ -190,31 +187,17 @@ impl PartialEq for Group {
 mod tests {
     use super::*;
     use crate::panel::assignments::order::Order;
-    use crate::stream::{Labels, StreamParts, Targets};
+    use crate::panel::common::testing::blank;
+    use crate::stream::Labels;
     use eframe::egui::{Color32, Visuals};
-    use ndarray::Array3;
-
-    /// A stream whose tokens have no roles.
-    fn unmarked(writes: usize) -> Stream {
-        let rows = Array3::zeros((1, writes, 1));
-        let parts = StreamParts {
-            keys: rows.clone(),
-            values: rows,
-            queries: Array3::zeros((1, 0, 1)),
-            after: Vec::new(),
-            beta: 1.0,
-            targets: Targets::None,
-            labels: Labels::default(),
-        };
-        Stream::new(parts).unwrap()
-    }
 
     /// Between two founders, a token apart: the ring of the first is whole, on both sides of the playhead, and the second leaves no ink.
     #[test]
     fn a_founder_after_the_playhead_leaves_no_ink() {
         const T: usize = 2048;
         let (seen, covered) = (64, 128);
-        let stream = &unmarked(T);
+        // Its tokens have no roles.
+        let stream = &blank(T, Labels::default());
         // No other token has a row: none is drawn.
         let (mut assignments, mut is_new) = (vec![-1; covered], vec![0; covered]);
         (assignments[63], assignments[64]) = (62, 700);

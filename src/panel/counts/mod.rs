@@ -20,7 +20,7 @@ use crate::widget::cached::Cached;
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::heatmap::cells_of;
 use crate::widget::palette::{Ink, blend};
-use crate::widget::ticks::{Scale, grouped, number};
+use crate::widget::ticks::{Scale, number};
 
 /// The text behind the panel's `?`.
 pub const HELP: &str = "How many writes each centroid holds at the playhead: c, the counts of the dictionary.\n\n\
@@ -152,7 +152,7 @@ impl Panel for Counts {
         let said = format!(
             "{} hold {}, as evenly as {even:.0} equal rows would (perplexity {share:.0}% of n)",
             plural(used, "row", "rows"),
-            writes_of(tally.counts.iter().map(|&c| u64::from(c)).sum())
+            plural(tally.counts.iter().map(|&c| c as usize).sum(), "write", "writes")
         );
         let mut warnings = Vec::new();
         if counting == Counting::Half {
@@ -189,11 +189,6 @@ impl Panel for Counts {
 
 /// Points of height that the bars keep, whatever is said above them.
 const LEAST: f32 = 90.0;
-
-/// `1 write`, `65 536 writes`.
-fn writes_of(n: u64) -> String {
-    format!("{} {}", grouped(n), if n == 1 { "write" } else { "writes" })
-}
 
 /// How the layer of a lane counts what its rows hold.
 pub(super) fn counting(lane: &PlanLane) -> Counting {

@@ -101,23 +101,15 @@ impl Binned {
 
     /// What every lane scored in a bin, on hover.
     fn facts(&self, response: &Response, look: &Look<'_>, by: By, bin: usize, name: &str) {
-        let rows: Vec<(&str, String)> = look
-            .lanes
-            .iter()
-            .enumerate()
-            .map(|(i, lane)| (lane.plan.name.as_str(), self.summary(i, bin).map_or_else(|| "–".to_owned(), counted)))
-            .collect();
+        let rows: Vec<(&str, String)> =
+            look.lanes.iter().enumerate().map(|(i, lane)| (lane.plan.name.as_str(), counted(self.summary(i, bin)))).collect();
         facts(response, &format!("{} {name}", by.name()), &rows);
     }
 
     /// All reads in one bin: no axis has more than one place to show, so that each lane has a row, and the scores run along it.
     fn only(&self, ui: &mut Ui, look: &Look<'_>, by: By, name: &str, (what, top): (&str, f64), height: f32) {
-        let each: Vec<String> = look
-            .lanes
-            .iter()
-            .enumerate()
-            .map(|(i, lane)| format!("{} {}", lane.plan.name, self.summary(i, 0).map_or_else(|| "–".to_owned(), counted)))
-            .collect();
+        let each: Vec<String> =
+            look.lanes.iter().enumerate().map(|(i, lane)| format!("{} {}", lane.plan.name, counted(self.summary(i, 0)))).collect();
         let describe = format!("Recall by {}: {what} of {} lanes in 1 bin, {name}. {}", by.name(), self.lanes.len(), each.join("; "));
         let axis = |width: f32| {
             let (low, high) = padded(width, top);

@@ -5,9 +5,9 @@ use eframe::egui::{Painter, Pos2, Rect, Stroke, StrokeKind, Ui, Vec2, vec2};
 use super::rows::Rows;
 use super::stream::selected_token;
 use super::words::figures;
-use super::{common_in_words, over, reads_asked, reads_in_common, reads_seen};
+use super::{common_in_words, over, reads_asked, reads_in_common};
 use crate::app::command::{Command, ViewCommand};
-use crate::metric::{Running, Summary};
+use crate::metric::Running;
 use crate::panel::Look;
 use crate::panel::common::{facts, playheads, plural, token_name};
 use crate::panel::reads::answer::{self, Codes};
@@ -23,15 +23,6 @@ const NUMBERED: f32 = 18.0;
 /// True if the reads of a stream are few, and answered rightly or wrongly.
 pub(super) fn suit(stream: &Stream) -> bool {
     matches!(stream.targets(), Targets::Codes { .. }) && stream.reads() < FEW
-}
-
-/// Whether a lane answered a read rightly; nothing before it has.
-fn right(look: &Look<'_>, lanes: &[Option<Running>], lane: usize, read: usize) -> Option<bool> {
-    let seen = read < reads_seen(look, lane);
-    match over(look, lanes, lane, read..read + 1).filter(|_| seen)? {
-        Summary::Recall { correct, reads } if reads > 0 => Some(correct == reads),
-        _ => None,
-    }
 }
 
 /// Draws a row of cells for each lane.
@@ -60,7 +51,7 @@ pub(super) fn ui(
     for (index, lane) in look.lanes.iter().enumerate() {
         for read in 0..total {
             let at = rows.at(index, read as f64 + 0.5);
-            match right(look, lanes, index, read) {
+            match answer::answer(look, index, read).right() {
                 Some(true) => drop(painter.rect_filled(Rect::from_center_size(at, Vec2::splat(2.0 * half)), 1.5, lane.colour)),
                 Some(false) => cross(&painter, at, 0.8 * half, Stroke::new(1.5, lane.colour)),
                 None => {}
@@ -102,7 +93,8 @@ fn each_of(total: usize) -> String {
 /// A lane's score over the reads that every lane has answered, and which of these are wrong.
 fn sentence(look: &Look<'_>, lanes: &[Option<Running>], lane: usize) -> String {
     let seen = reads_in_common(look);
-    let wrong: Vec<String> = (0..seen).filter(|&read| right(look, lanes, lane, read) == Some(false)).map(|read| read.to_string()).collect();
+    let is_wrong = |read: &usize| answer::answer(look, lane, *read).right() == Some(false);
+    let wrong: Vec<String> = (0..seen).filter(is_wrong).map(|read| read.to_string()).collect();
     let wrong = if wrong.is_empty() { "none wrong".to_owned() } else { format!("wrong: {}", wrong.join(", ")) };
     format!("{} {}, {wrong}", look.lanes[lane].plan.name, figures(over(look, lanes, lane, 0..seen)))
 }

@@ -5,7 +5,7 @@ use super::LINE;
 /// Between the rows of the panel.
 pub(super) const GAP: f32 = 2.0;
 /// A view is at least this high, or it is not shown at all.
-pub(super) const LOWEST: f32 = 90.0;
+const LOWEST: f32 = 90.0;
 /// What a line takes that says why there is no view.
 const NOTE: f32 = 18.0;
 /// Fewer lanes than this in sight, where there are more, are no table.

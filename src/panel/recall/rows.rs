@@ -32,18 +32,18 @@ impl Rows {
         let (outer, _) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::hover());
         let font = FontId::proportional(SMALL);
         let names: Vec<&str> = look.lanes.iter().map(|l| l.plan.name.as_str()).collect();
-        let width = |ui: &Ui, text: &str| ui.fonts_mut(|f| text.chars().map(|c| f.glyph_width(&font, c)).sum::<f32>());
+        let wide = |c: char| ui.fonts_mut(|f| f.glyph_width(&font, c));
         let lanes = names.len().max(1) as f32;
         let named = (height - AROUND[0]) / lanes >= NAMED;
-        let longest = names.iter().map(|n| width(ui, n)).fold(0.0, f32::max).ceil();
+        let longest = names.iter().map(|n| n.chars().map(wide).sum::<f32>()).fold(0.0, f32::max).ceil();
         let room = if named { (longest + 2.0).min(outer.width() * SHARE) } else { 0.0 };
+        let shown = cut::names(&names, room, &wide);
         let place = outer.with_min_x(outer.left() + MARK + room);
         let mut inside = ui.new_child(UiBuilder::new().id_salt("rows by lane").max_rect(place).layout(Layout::top_down(Align::Min)));
         // Upside down, so that the first lane is at the top; such an axis has no numbers.
         let y = Axis::real(label, f64::from(lanes), 0.0, Scale::Linear);
         let (response, chart) = Chart::show(&mut inside, place.size(), x(place.width() - AROUND[1]), y, &[], describe);
         let ink = Ink::of(ui);
-        let shown = cut::names(&names, room, &|c| ui.fonts_mut(|f| f.glyph_width(&font, c)));
         for (index, (lane, shown)) in look.lanes.iter().zip(shown).enumerate() {
             let (top, bottom) = (chart.y_of(index as f64), chart.y_of(index as f64 + 1.0));
             let middle = f32::midpoint(top, bottom);

@@ -6,8 +6,7 @@ use eframe::egui::{Painter, Pos2, Stroke, Ui, pos2, vec2};
 
 use super::words::{counted, figures};
 use super::{common_in_words, over, reads_asked, reads_in_common, reads_seen};
-use crate::metric::Running;
-use crate::metric::Scored;
+use crate::metric::{Running, Scored};
 use crate::panel::common::{facts, playheads};
 use crate::panel::{LaneLook, Look};
 use crate::stream::Targets;
@@ -130,12 +129,8 @@ pub(super) fn ui(ui: &mut Ui, look: &Look<'_>, lanes: &[Option<Running>], height
     let read = (chart.values_at(pointer).0.max(0.0) as usize).min(total.saturating_sub(1));
     let part = cut.range(cut.of(read));
     let seen = |lane: usize| part.start..part.end.min(reads_seen(look, lane));
-    let rows: Vec<(&str, String)> = look
-        .lanes
-        .iter()
-        .enumerate()
-        .map(|(i, lane)| (lane.plan.name.as_str(), over(look, lanes, i, seen(i)).map_or_else(|| "–".to_owned(), counted)))
-        .collect();
+    let rows: Vec<(&str, String)> =
+        look.lanes.iter().enumerate().map(|(i, lane)| (lane.plan.name.as_str(), counted(over(look, lanes, i, seen(i))))).collect();
     let title = if part.len() > 1 { format!("reads {} to {}", part.start, part.end - 1) } else { format!("read {}", part.start) };
     facts(&response, &title, &rows);
 }

@@ -4,10 +4,9 @@ use eframe::egui::{Align2, FontId, Rect, Role, ScrollArea, Sense, Stroke, Ui, Wi
 
 use super::change::Change;
 use super::column::{Column, Sort, columns};
-use super::words::{bytes, counted, figures, percent, time};
+use super::words::{bytes, counted, percent, time};
 use super::{LINE, fit, reads_in_common};
-use crate::metric::Scored;
-use crate::metric::{Summary, full_attention_numbers, held, memory_share};
+use crate::metric::{Scored, Summary, full_attention_numbers, held, memory_share};
 use crate::panel::common::{facts, plural};
 use crate::panel::growth::n_max;
 use crate::panel::{LaneLook, Look};
@@ -214,7 +213,7 @@ fn head_cell(ui: &Ui, rect: Rect, column: Column, scored: Scored, sort: &mut Sor
 fn whole(look: &Look<'_>, line: &Line) -> Vec<(&'static str, String)> {
     let stream = &look.plan.stream;
     let mut rows = vec![
-        (Scored::of(stream.targets()).name(), line.summary.map_or_else(|| figures(None), counted)),
+        (Scored::of(stream.targets()).name(), counted(line.summary)),
         ("memory at the end", format!("{} numbers, {}", grouped(line.all), bytes(line.all))),
         (
             "of one head",
@@ -231,9 +230,9 @@ fn whole(look: &Look<'_>, line: &Line) -> Vec<(&'static str, String)> {
     if let Some(change) = &line.change {
         rows.splice(1..1, change.rows(look, (line.lane, line.summary), reads_in_common(look)));
     }
-    if let Some(ahead) = line.ahead {
+    if line.ahead.is_some() {
         // No other lane's score is of these: nothing to compare it with.
-        rows.insert(1, ("of all that it has answered", counted(ahead)));
+        rows.insert(1, ("of all that it has answered", counted(line.ahead)));
     }
     if line.heads != stream.kv_heads() {
         rows.push(("heads", format!("{} of its own: a state for every query head", line.heads)));

@@ -30,11 +30,11 @@ pub fn fixed(value: f64, digits: usize) -> String {
 
 /// The same with how many reads it is of: `0.96 (0.81 to 0.99), 24 of 25 reads`.
 #[must_use]
-pub fn counted(summary: Summary) -> String {
+pub fn counted(summary: Option<Summary>) -> String {
     match summary {
-        Summary::Recall { reads: 0, .. } | Summary::Error { reads: 0, .. } => figures(None),
-        Summary::Recall { reads, correct } => format!("{}, {correct} of {}", figures(Some(summary)), of_reads(reads)),
-        Summary::Error { reads, .. } => format!("{}, {}", figures(Some(summary)), of_reads(reads)),
+        None | Some(Summary::Recall { reads: 0, .. } | Summary::Error { reads: 0, .. }) => figures(None),
+        Some(Summary::Recall { reads, correct }) => format!("{}, {correct} of {}", figures(summary), of_reads(reads)),
+        Some(Summary::Error { reads, .. }) => format!("{}, {}", figures(summary), of_reads(reads)),
     }
 }
 
@@ -115,9 +115,9 @@ mod tests {
         assert_eq!(figures(Some(Summary::Recall { correct: 1, reads: 8 })), "0.13 (0.02 to 0.47)");
         assert_eq!(figures(Some(Summary::Recall { correct: 8, reads: 8 })), "1.00 (0.68 to 1.00)");
         assert_eq!(figures(Some(Summary::Error { relative: 0.414, cosine: 0.93, reads: 9 })), "0.414, cos 0.930");
-        assert_eq!(counted(Summary::Recall { correct: 8, reads: 8 }), "1.00 (0.68 to 1.00), 8 of 8 reads");
-        assert_eq!(counted(Summary::Error { relative: 0.414, cosine: 0.93, reads: 1 }), "0.414, cos 0.930, 1 read");
-        assert_eq!(counted(Summary::Recall { correct: 0, reads: 0 }), "–");
+        assert_eq!(counted(Some(Summary::Recall { correct: 8, reads: 8 })), "1.00 (0.68 to 1.00), 8 of 8 reads");
+        assert_eq!(counted(Some(Summary::Error { relative: 0.414, cosine: 0.93, reads: 1 })), "0.414, cos 0.930, 1 read");
+        assert_eq!(counted(Some(Summary::Recall { correct: 0, reads: 0 })), "–");
         assert_eq!((bytes(20_544), bytes(200), bytes(1 << 20)), ("80.25 KiB".into(), "800 B".into(), "4 MiB".into()));
         let zeros = [(-0.0004, 3), (-0.0, 2), (-0.0006, 3), (0.004, 2), (-1.0, 0)].map(|(x, n)| fixed(x, n));
         assert_eq!(zeros, ["0.000", "0.00", "-0.001", "0.00", "-1"]);

@@ -6,7 +6,7 @@ use super::events::short_name;
 use super::held::Held;
 use crate::app::command::{Command, ViewCommand};
 use crate::layer::lola::residency::{Place, Residency};
-use crate::panel::common::{Key, facts, is_marked, link, marked_name, plural, point_at, role_name, select_ring, token_name, words};
+use crate::panel::common::{Key, facts, is_marked, link, many, marked_name, plural, point_at, role_name, select_ring, token_name, words};
 use crate::panel::row::glued;
 use crate::panel::{Look, Subject};
 use crate::widget::cached::Cached;
@@ -93,11 +93,6 @@ impl Age {
         }
         plot(ui, look, held, members, commands);
     }
-}
-
-/// So many of a lane's chunks, which are called a `noun`.
-fn many(n: usize, noun: &str) -> String {
-    plural(n, noun, &format!("{noun}s"))
 }
 
 /// The oldest of them, by name.

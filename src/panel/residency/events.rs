@@ -261,22 +261,15 @@ fn marks(ui: &Ui, look: &Look<'_>, held: &Held<'_>, chart: &Chart, inks: raster:
     paint_columns(ui, chart, texture_of_all, 0..edge.as_ref().map_or(width, |edge| edge.start), (0, width));
     let Some(columns) = edge else { return };
     let strip = end.get(Key::new(look, held.lane, held.head, held.chunks, (canvas, covered)), || {
-        let near = near(&columns, width, steps, covered, scale);
-        let mut all = points(stream, held, near.start.min(held.chunks)..held.chunks, steps, canvas.0);
+        // How large a diamond is, other diamonds nearby decide.
+        let near = raster::near(&columns, raster::neighbourhood(scale), width, |share| share * steps as f64, covered);
+        let mut all = points(stream, held, near.start..held.chunks, steps, canvas.0);
         let drawn = all.len();
-        all.extend(points(stream, held, held.chunks..near.end.max(held.chunks), steps, canvas.0));
+        all.extend(points(stream, held, held.chunks..near.end, steps, canvas.0));
         let part = raster::Part { columns: columns.clone(), points: &all, drawn, total: *events };
         texture(ui, "last events", raster::draw_part(canvas.0, scale, &part, inks))
     });
     paint_columns(ui, chart, strip, columns.clone(), (columns.start, width));
-}
-
-/// The steps, of the first `covered`, whose marks lie in these columns or near enough to matter to what does.
-fn near(columns: &Range<usize>, width: usize, steps: usize, covered: usize, scale: f32) -> Range<usize> {
-    let around = raster::neighbourhood(scale);
-    let step = |column: usize| column as f64 / width.max(1) as f64 * steps as f64;
-    let first = (step(columns.start.saturating_sub(around)).floor() as usize).saturating_sub(1);
-    first.min(covered)..(step(columns.end + around).ceil() as usize).min(covered)
 }
 
 /// A point for each event of these steps, in pixels.
@@ -361,7 +354,7 @@ mod tests {
             let all = raster::Part { columns: 0..SIZE[0], points: &points(0..100), drawn: chunks, total: 100 };
             let past = raster::draw_part(SIZE, SCALE, &all, inks);
             let columns = raster::edge(chunks as f64 / 100.0 * SIZE[0] as f64, SIZE[0], SCALE);
-            let near = near(&columns, SIZE[0], 100, 100, SCALE);
+            let near = raster::near(&columns, raster::neighbourhood(SCALE), SIZE[0], |share| share * 100.0, 100);
             let (start, drawn) = (near.start.min(chunks), chunks - near.start.min(chunks));
             let part = raster::Part { columns: columns.clone(), points: &points(start..near.end.max(chunks)), drawn, total: 100 };
             let strip = raster::draw_part(SIZE, SCALE, &part, inks);

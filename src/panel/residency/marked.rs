@@ -6,8 +6,8 @@ use eframe::egui::{Align2, Color32, FontId, Rangef, Rect, Shape, Stroke, Ui, pos
 
 use super::held::Held;
 use super::picture::faint;
-use super::{Runs, marked_role};
-use crate::layer::lola::residency::{Place, Residency};
+use super::{Runs, marked_role, slot};
+use crate::layer::lola::residency::Residency;
 use crate::panel::Look;
 use crate::widget::baked;
 use crate::widget::chart::{Chart, SMALL};
@@ -53,21 +53,14 @@ pub(super) fn rows(index: &Residency, runs: &Runs) -> Vec<Row> {
 }
 
 fn spans(index: &Residency, run: Range<usize>) -> Vec<Span> {
-    let slot = |place: Place| match place {
-        Place::NotYet => None,
-        Place::Window => Some(0),
-        Place::Cache => Some(1),
-        Place::State => Some(2),
-        Place::Gone => Some(3),
-    };
-    // Each move as: after how many chunks, from where, to where.
-    let mut moves: Vec<(usize, Option<usize>, Option<usize>)> = Vec::new();
+    // Each move as: after how many chunks, from where, to where. A life begins when the token is written.
+    let mut moves: Vec<(usize, Option<usize>, usize)> = Vec::new();
     for write in run {
         let mut before = None;
         for (after, place) in index.life(write) {
             let to = slot(place);
             moves.push((after, before, to));
-            before = to;
+            before = Some(to);
         }
     }
     moves.sort_unstable();
@@ -77,9 +70,7 @@ fn spans(index: &Residency, run: Range<usize>) -> Vec<Span> {
         if let Some(before) = before {
             held[before] -= 1;
         }
-        if let Some(to) = to {
-            held[to] += 1;
-        }
+        held[to] += 1;
         match spans.last_mut() {
             Some(last) if last.from == after => last.held = held,
             _ => spans.push(Span { from: after, held }),
@@ -98,7 +89,7 @@ pub(super) fn show(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &He
     let end = held.chunks;
     let mut shapes: Vec<Shape> = Vec::new();
     for (row, height) in rows.iter().zip(heights(chart, rows)) {
-        let middle = middle(chart, row);
+        let middle = middle(chart, &row.tokens);
         let y = Rangef::new(middle - height / 2.0, middle + height / 2.0);
         let Some(first) = row.spans.first().filter(|s| s.from <= end) else { continue };
         for (at, span) in row.spans.iter().enumerate().take_while(|(_, s)| s.from <= end) {
@@ -139,13 +130,13 @@ fn border(shapes: &mut Vec<Shape>, [left, turn, right]: [f32; 3], y: Rangef, col
     }
 }
 
-fn middle(chart: &Chart, row: &Row) -> f32 {
-    f32::midpoint(chart.y_of(row.tokens.start as f64), chart.y_of(row.tokens.end as f64))
+fn middle(chart: &Chart, run: &Range<usize>) -> f32 {
+    f32::midpoint(chart.y_of(run.start as f64), chart.y_of(run.end as f64))
 }
 
 /// How high each row is drawn: as high as its tokens are, at least [`HIGH`], but not over its neighbours.
 fn heights(chart: &Chart, rows: &[Row]) -> Vec<f32> {
-    let middles: Vec<f32> = rows.iter().map(|row| middle(chart, row)).collect();
+    let middles: Vec<f32> = rows.iter().map(|row| middle(chart, &row.tokens)).collect();
     rows.iter()
         .enumerate()
         .map(|(at, row)| {
@@ -167,7 +158,7 @@ fn labels(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>, r
     let mut groups: Vec<(Rect, usize)> = Vec::new();
     for row in rows {
         let Some(first) = row.spans.first().filter(|s| s.from <= held.chunks) else { continue };
-        let (left, y) = (chart.x_of((first.from - 1) as f64), middle(chart, row));
+        let (left, y) = (chart.x_of((first.from - 1) as f64), middle(chart, &row.tokens));
         let beside = left - chart.rect.left() > size.x + 6.0;
         let (anchor, at) =
             if beside { (Align2::RIGHT_BOTTOM, pos2(left - 4.0, y - 1.0)) } else { (Align2::LEFT_BOTTOM, pos2(left + 3.0, y - 4.0)) };
@@ -189,7 +180,7 @@ fn labels(ui: &Ui, chart: &Chart, look: &Look<'_>, ink: &Ink, held: &Held<'_>, r
 fn ticks(ui: &Ui, chart: &Chart, ink: &Ink, held: &Held<'_>, runs: &Runs) {
     let written = runs.iter().filter(|run| run.start / held.chunk < held.chunks);
     let tick = |run: &Range<usize>| {
-        let middle = f32::midpoint(chart.y_of(run.start as f64), chart.y_of(run.end as f64));
+        let middle = middle(chart, run);
         Shape::line_segment([pos2(chart.rect.left(), middle), pos2(chart.rect.left() + 6.0, middle)], Stroke::new(1.0, ink.mark))
     };
     baked::draw(&chart.painter(ui), ui.scope_id().with("ticks"), written.map(tick).collect());

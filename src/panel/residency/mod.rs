@@ -139,15 +139,20 @@ impl Panel for ResidencyPanel {
 pub fn whereabouts(index: &Residency, writes: impl Iterator<Item = usize>, chunks: usize) -> [usize; 5] {
     let mut counts = [0; 5];
     for write in writes {
-        counts[match index.at(write, chunks) {
-            Place::Window => 0,
-            Place::Cache => 1,
-            Place::State => 2,
-            Place::Gone => 3,
-            Place::NotYet => 4,
-        }] += 1;
+        counts[slot(index.at(write, chunks))] += 1;
     }
     counts
+}
+
+/// Where a place is counted.
+fn slot(place: Place) -> usize {
+    match place {
+        Place::Window => 0,
+        Place::Cache => 1,
+        Place::State => 2,
+        Place::Gone => 3,
+        Place::NotYet => 4,
+    }
 }
 
 /// `needle: 19 of 21 tokens in the cache, 2 in the state`: the sentence that the panel is about.

@@ -102,23 +102,12 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::{Labels, StreamParts, Targets};
-    use ndarray::Array3;
+    use crate::panel::common::testing::blank;
+    use crate::stream::Labels;
     use proptest::prelude::*;
 
     fn stream(texts: Option<&[&str]>, writes: usize) -> Stream {
-        let rows = Array3::zeros((1, writes, 1));
-        let labels = Labels { tokens: texts.map(|t| t.iter().map(|&t| t.to_owned()).collect()), ..Labels::default() };
-        let parts = StreamParts {
-            keys: rows.clone(),
-            values: rows,
-            queries: Array3::zeros((1, 0, 1)),
-            after: Vec::new(),
-            beta: 1.0,
-            targets: Targets::None,
-            labels,
-        };
-        Stream::new(parts).unwrap()
+        blank(writes, Labels { tokens: texts.map(|t| t.iter().map(|&t| t.to_owned()).collect()), ..Labels::default() })
     }
 
     #[test]

@@ -248,16 +248,11 @@ fn nothing(look: &Look<'_>, costs: Costs) -> String {
     format!(
         "{stale}Not followed yet. {} at {every}: {} for each query head, at most {} million multiply-adds{}, {} MiB.",
         plural(tokens, "token", "tokens"),
-        reads(estimate.reads),
+        plural(estimate.reads, "read", "reads"),
         grouped(estimate.madds.div_ceil(1_000_000)),
         about(look, estimate.madds),
         number((estimate.bytes as f64 / 1_048_576.0 * 10.0).round() / 10.0),
     )
-}
-
-/// `1 read`, `1 429 reads`.
-fn reads(n: usize) -> String {
-    format!("{} {}", grouped(n as u64), if n == 1 { "read" } else { "reads" })
 }
 
 /// The time that so many multiply-adds take, at the pace of the run on screen.
@@ -293,7 +288,7 @@ fn status(ui: &mut Ui, look: &Look<'_>, finding: &Finding) {
         j => format!("every {j} steps, {} times", probes.columns().len()),
     };
     let stopped = if finding.done.is_none() { "Stopped: " } else { "" };
-    let text = format!("{stopped}{followed} asked for at {at}: {} for each query head", reads(probes.reads()));
+    let text = format!("{stopped}{followed} asked for at {at}: {} for each query head", plural(probes.reads(), "read", "reads"));
     let label = ui.add(Label::new(RichText::new(text).color(Ink::of(ui).quiet)).truncate());
     if let Some((backend, seconds)) = &finding.done {
         label.on_hover_text(format!("Made in {seconds:.2} s on {}", backend.adapter));

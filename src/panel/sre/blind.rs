@@ -181,8 +181,9 @@ pub(super) fn fact(held: &Held<'_>, step: usize) -> (&'static str, String) {
 mod tests {
     use super::super::model::Fate;
     use super::*;
+    use crate::panel::common::testing::blank;
     use crate::session::hand::{Act, Hand};
-    use crate::stream::{Labels, StreamParts, Targets};
+    use crate::stream::Labels;
     use crate::trace::{Axis, ChannelSpec, Heads, Kind, Tolerance, TraceBlock, Values, Width};
     use std::slice;
 
@@ -247,17 +248,7 @@ mod tests {
         let (_, index) = run();
         // After step 3 the cache holds 1, 2 and 5, the state 0, 3 and 4: `c` is known to the state as well as to the cache.
         let labels = Labels { tokens: Some("b a a c b c x x".split(' ').map(str::to_owned).collect()), ..Labels::default() };
-        let rows = ndarray::Array3::zeros((1, 8, 1));
-        let parts = StreamParts {
-            keys: rows.clone(),
-            values: rows,
-            queries: ndarray::Array3::zeros((1, 0, 1)),
-            after: Vec::new(),
-            beta: 1.0,
-            targets: Targets::None,
-            labels,
-        };
-        let found = crowds(&Stream::new(parts).unwrap(), &index, 4);
+        let found = crowds(&blank(8, labels), &index, 4);
         assert_eq!(found, [Crowd { text: "a".to_owned(), cached: 2, folded: 0 }]);
         let said = crowd_sentence(&found, 3).unwrap();
         assert!(said.starts_with("Of 3 cached pairs 2 are 'a' (0 in the state): "), "{said}");

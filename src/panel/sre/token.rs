@@ -27,18 +27,28 @@ const MOST: usize = 8;
 /// A token's score in every step up to the playhead in which it was a candidate and its score is recorded.
 pub(super) fn path(held: &Held<'_>, token: usize) -> Vec<(usize, f64)> {
     let Some(first) = leaves_at(token, held) else { return Vec::new() };
-    // A candidate until it is folded: in the step in which it leaves the window, or in the one that displaces it.
-    let last = match (held.index.entered(token), held.index.left(token)) {
-        (_, Some(left)) => left,
-        (Some(_), None) => held.chunks.saturating_sub(1),
-        (None, None) => first,
-    };
+    let last = last_step(token, held, (first, held.chunks));
     (first..(last + 1).min(held.chunks)).filter_map(|step| Some((step, held.score(token, step)?))).collect()
+}
+
+/// The step in which a token leaves the window, if its chunk is whole and the run comes so far.
+fn leaves_in(token: usize, held: &Held<'_>) -> usize {
+    (token + held.window + 1).div_ceil(held.chunk.max(1)) - 1
+}
+
+/// The last step, of the first `steps`, in which a token is a candidate, from when it left the window in step `first`: until it is folded,
+/// in that step or in the one that displaces it.
+fn last_step(token: usize, held: &Held<'_>, (first, steps): (usize, usize)) -> usize {
+    match (held.index.entered(token), held.index.left(token)) {
+        (_, Some(left)) => left,
+        (Some(_), None) => steps.saturating_sub(1),
+        (None, None) => first,
+    }
 }
 
 /// The step in which a token leaves the window, if it has by the playhead.
 fn leaves_at(token: usize, held: &Held<'_>) -> Option<usize> {
-    let step = (token + held.window + 1).div_ceil(held.chunk.max(1)) - 1;
+    let step = leaves_in(token, held);
     // At the end of the stream a chunk may be shorter: then it is the window's own arithmetic that counts.
     (step < held.chunks && held.index.window_range(step + 1).start > token).then_some(step)
 }
@@ -46,12 +56,8 @@ fn leaves_at(token: usize, held: &Held<'_>) -> Option<usize> {
 /// The steps from when a token leaves the window to when it is folded, as far as the run knows, wherever the playhead is; `None` of one
 /// that never leaves.
 fn life(token: usize, held: &Held<'_>) -> Option<(usize, usize)> {
-    let first = (token + held.window + 1).div_ceil(held.chunk.max(1)) - 1;
-    let last = match (held.index.entered(token), held.index.left(token)) {
-        (_, Some(left)) => left,
-        (Some(_), None) => held.steps.saturating_sub(1),
-        (None, None) => first,
-    };
+    let first = leaves_in(token, held);
+    let last = last_step(token, held, (first, held.steps));
     (first < held.steps).then(|| (first, last.max(first)))
 }
 

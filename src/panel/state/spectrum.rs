@@ -7,7 +7,7 @@ use crate::app::command::{Command, ViewCommand};
 use crate::app::study::StudyCommand;
 use crate::app::study::spectrum::{Ask, Finding, Sample};
 use crate::panel::choices::Choices;
-use crate::panel::common::{chunk_noun, chunks_seen, facts, plural};
+use crate::panel::common::{chunk_noun, chunks_seen, facts, many, plural};
 use crate::panel::{Look, Subject};
 use crate::widget::chart::{Axis, Chart, Entry, Sign};
 use crate::widget::line::{self, Dash};
@@ -139,7 +139,7 @@ impl Through {
 /// What holds at the newest sample before the playhead, and how many samples there are.
 fn sentence(held: &Held<'_>) -> String {
     let Finding { samples, planned, chunks, .. } = held.finding;
-    let all = plural(*chunks, held.noun, &format!("{}s", held.noun));
+    let all = many(*chunks, held.noun);
     let of = if planned == chunks { format!("every one of {all} decomposed") } else { format!("{planned} of {all} decomposed, evenly") };
     let of = if samples.len() < *planned { format!("{}, {} so far", of, samples.len()) } else { of };
     match held.seen.last() {
